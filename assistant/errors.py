@@ -1,0 +1,139 @@
+"""Every error a user can meet. `str(error)` is the sentence shown, with what to do next.
+
+AssistantError
+├── ConfigError                 a setting is wrong or can't be read
+├── SessionError
+│   ├── SessionNotFound         no session has that id, prefix or title
+│   ├── SessionAmbiguous        several have: the candidates are named
+│   ├── SessionInUse            another process holds it
+│   ├── SessionReadOnly         opened for reading only, so nothing can be added
+│   ├── SessionChanged          the file grew or shrank under us
+│   └── SessionUnreadable       the file can't be opened or is no session
+├── CommandError
+│   ├── UnknownCommand          no such slash command: the nearest is named
+│   └── UsageError              a command was called the wrong way
+├── MessageTooBig               one message is larger than all the room there is
+└── ChatModelError              the model gave no reply
+    ├── NotConfigured           no key, no address, no embedded model
+    ├── AuthenticationFailed    the key was refused
+    ├── UnknownModel            the endpoint has no such model
+    ├── Unreachable             no such host, or nothing listens there
+    ├── TimedOut                no answer in time
+    ├── RateLimited             too many requests, or the quota is used up
+    ├── ContextTooLong          more tokens than the model takes; carries the true limit
+    ├── RequestRejected         the endpoint will never take this request
+    ├── ServerFailed            the endpoint broke, or answered something else than a reply
+    └── StreamBroken            the reply stopped in the middle
+"""
+
+
+class AssistantError(Exception):
+    """The root. Its text is written for the person at the terminal."""
+
+
+class ConfigError(AssistantError):
+    pass
+
+
+class SessionError(AssistantError):
+    pass
+
+
+class SessionNotFound(SessionError):
+    pass
+
+
+class SessionAmbiguous(SessionError):
+    pass
+
+
+class SessionInUse(SessionError):
+    """Carries the session's id, so that reading along or a fork can be offered."""
+
+    def __init__(self, message: str, session_id: str) -> None:
+        super().__init__(message)
+        self.session_id = session_id
+
+
+class SessionReadOnly(SessionError):
+    pass
+
+
+class SessionChanged(SessionError):
+    pass
+
+
+class SessionUnreadable(SessionError):
+    pass
+
+
+class CommandError(AssistantError):
+    pass
+
+
+class UnknownCommand(CommandError):
+    pass
+
+
+class UsageError(CommandError):
+    pass
+
+
+class MessageTooBig(AssistantError):
+    """One message alone is larger than the room there is for it.
+
+    `tokens` is what it takes and `room` what there is, both as counted by us.
+    """
+
+    def __init__(self, message: str, *, tokens: int, room: int) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+        self.room = room
+
+
+class ChatModelError(AssistantError):
+    pass
+
+
+class NotConfigured(ChatModelError):
+    pass
+
+
+class AuthenticationFailed(ChatModelError):
+    pass
+
+
+class UnknownModel(ChatModelError):
+    pass
+
+
+class Unreachable(ChatModelError):
+    pass
+
+
+class TimedOut(ChatModelError):
+    pass
+
+
+class RateLimited(ChatModelError):
+    pass
+
+
+class ContextTooLong(ChatModelError):
+    """`limit` is the model's window in its own tokens, where the endpoint named it."""
+
+    def __init__(self, message: str, limit: int | None = None) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class RequestRejected(ChatModelError):
+    pass
+
+
+class ServerFailed(ChatModelError):
+    pass
+
+
+class StreamBroken(ChatModelError):
+    pass

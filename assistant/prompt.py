@@ -1,0 +1,48 @@
+"""The prompt: exactly what is sent, section by section, with its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from assistant.messages import Message
+
+#: A tool as the chat API takes it: `{"type": "function", "function": {name, description, …}}`.
+ToolSchema: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A named part of the prompt and its tokens, as counted by us."""
+
+    name: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What one request carries.
+
+    `sections` are in the order they are sent and add up to `tokens`. `window` is the model's limit
+    and `reserve` what is left for the reply, both in our tokens (the model's own, divided by the
+    learnt factor). `left_out` counts the older messages of the session that are not sent.
+    """
+
+    messages: tuple[Message, ...]
+    sections: tuple[Section, ...]
+    window: int
+    reserve: int
+    tools: Sequence[ToolSchema] = ()
+    left_out: int = 0
+    exact: bool = field(default=True)
+    """False when tokens are estimated without the tokenizer's ranks: shown with `~`."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(section.tokens for section in self.sections)
+
+    @property
+    def free(self) -> int:
+        """Tokens of the window that neither the prompt nor the reply's reserve takes."""
+        return max(0, self.window - self.reserve - self.tokens)

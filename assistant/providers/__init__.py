@@ -1,0 +1,1 @@
+"""The services outside: chat models and the tokenizer."""

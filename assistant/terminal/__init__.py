@@ -1,0 +1,1 @@
+"""The terminal: the only layer that draws on the screen or reads keys."""
