@@ -96,3 +96,25 @@ class Message(
     def cut_short(self) -> bool:
         """Whether the reply is only the part that came before it was stopped or broke."""
         return self.finish_reason in (INTERRUPTED, BROKEN)
+
+
+def clean_text(text: str) -> str:
+    """Text that UTF-8 can hold: surrogate pairs joined, a lone surrogate becomes U+FFFD.
+
+    Terminals and pipes hand over undecodable bytes as lone surrogates (PEP 383); neither a file
+    nor a request can carry them.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def clean_content(content: Content) -> Content:
+    """The same for content in parts."""
+    if isinstance(content, str):
+        return clean_text(content)
+    return tuple(
+        TextPart(clean_text(part.text)) if isinstance(part, TextPart) else part for part in content
+    )

@@ -21,6 +21,10 @@ class TokenCounter(Protocol):
     def exact(self) -> bool:
         """False when counts are estimates."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether `count` answers at once, or has to load the tokenizer first."""
+
     def count(self, text: str) -> int: ...
 
 

@@ -1,0 +1,298 @@
+"""Builds everything from the settings: the only place that wires."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from assistant import __version__
+from assistant.commands import all_commands
+from assistant.commands.context import CommandContext
+from assistant.errors import ChatModelError, SessionNotFound
+from assistant.memory.assembly import Fixed
+from assistant.memory.files import make_folder
+from assistant.memory.last_sessions import LastSessions, terminal_key
+from assistant.memory.model_profiles import ModelProfiles
+from assistant.memory.session import Session
+from assistant.memory.session_store import SessionStore
+from assistant.memory.titles import title_from_reply, title_from_words
+from assistant.messages import Message
+from assistant.providers.local_chat import LocalChat
+from assistant.providers.openai_chat import OpenAIChat
+from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
+from assistant.settings import CHECKOUT, LoadedSettings, Settings
+from assistant.turn import BudgetLimits, Pipeline, Turn
+from assistant.worker import Worker
+
+log = logging.getLogger(__name__)
+
+EMBEDDED_WINDOW = 8_192
+TITLE_TOKENS = 40
+PACKAGED_CONFIG = Path(__file__).resolve().parent / "config"
+
+
+def local_now() -> datetime:
+    """The time in the user's zone."""
+    return datetime.now().astimezone()
+
+
+def new_session_id() -> str:
+    """`20261129-215354-k3f`: sorts by time (UTC), is typed by its start, and fits a file name."""
+    letters = "".join(random.choices("abcdefghijkmnpqrstuvwxyz23456789", k=3))
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{letters}"
+
+
+@dataclass
+class Progress:
+    """What is being loaded at the moment, and who wants to hear of it."""
+
+    text: str = ""
+    listener: Callable[[str], None] | None = None
+
+    def say(self, text: str) -> None:
+        self.text = text
+        if self.listener is not None:
+            self.listener(text)
+
+
+@dataclass
+class App:
+    """One run of the program: what is shared by all its sessions."""
+
+    settings: LoadedSettings
+    store: SessionStore
+    worker: Worker
+    pipeline: Pipeline
+    last_sessions: LastSessions
+    clock: Callable[[], datetime]
+    progress: Progress
+    terminal: str | None
+    """The key of the terminal window we run in."""
+
+    def context(self, session: Session) -> CommandContext:
+        """What the slash commands work on, beginning with this session."""
+        self.opened(session)
+        return CommandContext(
+            session=session,
+            store=self.store,
+            pipeline=self.pipeline,
+            settings=self.settings,
+            registry=all_commands(),
+            clock=self.clock,
+            opened=self.opened,
+        )
+
+    def opened(self, session: Session) -> None:
+        """Remember the session as this terminal's last; a private one leaves no trace."""
+        if self.terminal is not None and not session.private:
+            self.last_sessions.set(self.terminal, session.id)
+
+    def last_session_id(self) -> tuple[str, bool]:
+        """The session `--continue` opens, and whether it was this terminal's.
+
+        A window without one goes on with the session used last anywhere.
+        """
+        sessions = self.store.list()
+        if self.terminal is not None:
+            own = self.last_sessions.get(self.terminal)
+            if any(info.id == own for info in sessions):
+                return str(own), True
+        if not sessions:
+            raise SessionNotFound("There is no session to continue yet. `assistant` starts one.")
+        return sessions[0].id, False
+
+    def warm_up(self) -> None:
+        """Load on the worker what the first turn needs, while the user types."""
+        self.worker.submit("load the tokenizer", self._load_counter)
+        self.worker.submit("load the model", self._load_model)
+
+    def close(self) -> None:
+        """Let the worker finish what is short, and end what we started."""
+        self.pipeline.model.close()
+        self.worker.close(timeout=1.0)
+
+    def _load_counter(self) -> None:
+        counter = self.pipeline.counter
+        if not counter.exact:
+            log.warning("Tokens are estimated: the tokenizer's ranks are not there")
+
+    def _load_model(self) -> None:
+        model = self.pipeline.model
+        try:
+            if isinstance(model, LocalChat):
+                model.load()
+            window = model.context_window()
+        except ChatModelError as error:
+            # The first question meets the same trouble and shows it.
+            log.warning("The model could not be loaded ahead: %s", type(error).__name__)
+            return
+        if window is not None:
+            self.pipeline.profiles.endpoint_named(model.address, model.name, window)
+
+
+def build_app(
+    settings: LoadedSettings,
+    *,
+    private: bool = False,
+    titles: Literal["model", "words", "off"] | None = None,
+    environment: Mapping[str, str] = os.environ,
+    clock: Callable[[], datetime] = local_now,
+    new_id: Callable[[], str] = new_session_id,
+) -> App:
+    """Everything one run needs. Nothing heavy is loaded and nothing is written yet."""
+    values, data = settings.values, settings.data_folder
+    worker, progress = Worker(), Progress()
+    model = _chat_model(values, progress.say)
+    profiles = ModelProfiles(None if private else data / "models.json")
+    counter = TiktokenCounter(encoding_for(model.name))
+    title_by = titles or values.session.title
+    if not values.uses_endpoint and title_by == "model":
+        title_by = "words"
+    pipeline = Pipeline(
+        model=model,
+        counter=counter,
+        profiles=profiles,
+        fixed=Fixed(read_prompt(settings.home, "system")),
+        limits=_limits(values),
+        clock=clock,
+        hand_over=lambda session, turn: None,
+    )
+    afterwards = _Afterwards(pipeline, worker, title_by, read_prompt(settings.home, "title"))
+    pipeline.hand_over = afterwards.take
+    if not private:
+        _log_to(data / "logs" / "assistant.log")
+    return App(
+        settings=settings,
+        store=SessionStore(
+            settings.sessions_folder,
+            data,
+            clock=clock,
+            new_id=new_id,
+            program=f"assistant {__version__}",
+        ),
+        worker=worker,
+        pipeline=pipeline,
+        last_sessions=LastSessions(data / "terminals.json"),
+        clock=clock,
+        progress=progress,
+        terminal=terminal_key(environment),
+    )
+
+
+@dataclass(frozen=True)
+class _Afterwards:
+    """What happens to a finished turn while the user reads the reply."""
+
+    pipeline: Pipeline
+    worker: Worker
+    title_by: Literal["model", "words", "off"]
+    title_prompt: str
+
+    def take(self, session: Session, turn: Turn) -> None:
+        reply, model = turn.reply, self.pipeline.model
+        if reply is None:
+            return
+        if usage := reply.usage:
+            self.worker.submit(
+                "compare token counts",
+                lambda: self.pipeline.profiles.measured(
+                    model.address,
+                    model.name,
+                    ours=turn.prompt.tokens,
+                    theirs=usage.prompt_tokens,
+                ),
+            )
+        if session.title is None and not session.private and self.title_by != "off":
+            session.rename(title_from_words(turn.question.text), by="auto")
+            if self.title_by == "model" and not reply.cut_short:
+                self.worker.submit("title the session", lambda: self._title(session, turn))
+
+    def _title(self, session: Session, turn: Turn) -> None:
+        question, reply = turn.question.text, turn.reply.text if turn.reply else ""
+        messages = (
+            Message(role="system", content=self.title_prompt),
+            Message(role="user", content=f"User: {question[:2000]}\n\nAssistant: {reply[:2000]}"),
+        )
+        parts = self.pipeline.model.stream(messages, max_tokens=TITLE_TOKENS)
+        try:
+            title = title_from_reply("".join(part.text for part in parts))
+        except ChatModelError as error:
+            log.warning("No title from the model: %s", type(error).__name__)
+            return
+        if title:
+            session.rename(title, by="auto")
+
+
+def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> OpenAIChat | LocalChat:
+    model = values.model
+    if values.uses_endpoint:
+        return OpenAIChat(
+            model.name,
+            base_url=model.base_url,
+            api_key=model.api_key,
+            timeout=model.timeout,
+            max_retries=model.retries,
+        )
+    from platformdirs import user_cache_path
+
+    return LocalChat(
+        user_cache_path("assistant", appauthor=False),
+        Path(model.local_path).expanduser() if model.local_path else None,
+        threads=model.threads or max(1, (os.cpu_count() or 2) - 1),
+        context_window=model.context_window or EMBEDDED_WINDOW,
+        on_progress=on_progress,
+    )
+
+
+def _limits(values: Settings) -> BudgetLimits:
+    budget = values.budget
+    return BudgetLimits(
+        window=values.model.context_window,
+        reply=budget.reply,
+        history=budget.history,
+        trigger=budget.trigger,
+        recent_messages=budget.recent_messages,
+    )
+
+
+def read_prompt(home: Path, name: str) -> str:
+    """A prompt by name: the home's own, else the one that came with the program."""
+    for folder in (home / "config", PACKAGED_CONFIG, CHECKOUT / "config"):
+        try:
+            return (folder / "prompts" / f"{name}.md").read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+    raise FileNotFoundError(f"config/prompts/{name}.md is missing from the installation")
+
+
+def _log_to(path: Path) -> None:
+    """Warnings and tracebacks go to one file, made with its first line; never any content."""
+    root = logging.getLogger("assistant")
+    root.propagate = False
+    root.setLevel(logging.WARNING)
+    for before in list(root.handlers):
+        root.removeHandler(before)
+        before.close()
+    root.addHandler(_PrivateFile(path))
+
+
+class _PrivateFile(logging.FileHandler):
+    """A log file only its owner can read, opened when there is something to write."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8", delay=True)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            make_folder(Path(self.baseFilename).parent)
+            os.close(os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        except OSError:
+            return
+        super().emit(record)

@@ -1,0 +1,12 @@
+"""The slash commands: the table of contents."""
+
+from __future__ import annotations
+
+from assistant.commands import context_window, general, history, session
+from assistant.commands.registry import CommandRegistry
+
+GROUPS = (session.group, history.group, context_window.group, general.group)
+
+
+def all_commands() -> CommandRegistry:
+    return CommandRegistry(GROUPS)

@@ -1,0 +1,38 @@
+"""What a command works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from assistant.memory.session import Session
+from assistant.memory.session_store import SessionStore
+from assistant.settings import LoadedSettings
+from assistant.turn import Pipeline, Turn
+
+if TYPE_CHECKING:
+    from assistant.commands.registry import CommandRegistry
+
+
+@dataclass
+class CommandContext:
+    """The conversation at hand, and what stands around it. Commands may change what it holds."""
+
+    session: Session
+    store: SessionStore
+    pipeline: Pipeline
+    settings: LoadedSettings
+    registry: CommandRegistry
+    clock: Callable[[], datetime]
+    opened: Callable[[Session], None]
+    """Told when another session becomes the one at hand."""
+    last_turn: Turn | None = None
+
+    def switch_to(self, session: Session) -> None:
+        """Make another session the one at hand, and let the old one go."""
+        self.session.close()
+        self.session = session
+        self.last_turn = None
+        self.opened(session)

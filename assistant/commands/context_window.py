@@ -1,0 +1,50 @@
+"""/context: what the last prompt was made of."""
+
+from __future__ import annotations
+
+from assistant.commands.context import CommandContext
+from assistant.commands.outputs import Bar, Output, Share, Text
+from assistant.commands.registry import CommandGroup
+from assistant.messages import Usage
+from assistant.prompt import Prompt
+
+group = CommandGroup("Context window")
+
+
+@group.command("context")
+def show_context(context: CommandContext, argument: str) -> Output:
+    """Show what the last prompt was made of, against the model's window."""
+    if context.last_turn is None:
+        return Text("Nothing was sent in this session since it was opened. Ask something first.")
+    turn = context.last_turn
+    prompt, reply = turn.prompt, turn.reply
+    shares = [
+        *(Share(section.name, section.tokens) for section in prompt.sections),
+        Share("reserve", prompt.reserve),
+        Share("free", prompt.free, used=False),
+    ]
+    return Bar(
+        f"Last prompt: {_mark(prompt)}{prompt.tokens:,} of {prompt.window:,} tokens",
+        shares,
+        unit="tokens",
+        mark=_mark(prompt),
+        note=_note(context, prompt, reply.usage if reply else None),
+    )
+
+
+def _mark(prompt: Prompt) -> str:
+    return "" if prompt.exact else "~"
+
+
+def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
+    limits = context.pipeline.limits
+    lines = [
+        f"History: at most {limits.history:,} tokens and {limits.recent_messages} messages; "
+        f"{prompt.left_out} older messages were not sent (they are in the session)."
+    ]
+    if usage is not None and prompt.tokens:
+        lines.append(
+            f"The endpoint counted {usage.prompt_tokens:,} tokens for this prompt, "
+            f"{usage.prompt_tokens / prompt.tokens:.2f} of ours."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,156 @@
+"""/session and its verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from assistant.commands.context import CommandContext
+from assistant.commands.outputs import Confirm, Output, Table, Text, Transcript
+from assistant.commands.registry import CommandGroup
+from assistant.errors import UsageError
+from assistant.memory.session import Session
+from assistant.memory.session_store import SessionInfo
+from assistant.memory.token_budget import last_turns
+
+group = CommandGroup("Sessions")
+
+VERBS = {
+    "list": "all sessions, the last used first",
+    "new": "start another session",
+    "switch": "go on with another session: id, start of an id, or title",
+    "rename": "give this session a title",
+    "delete": "delete a session for good",
+    "info": "about this session",
+    "fork": "go on in a copy of this session",
+}
+
+
+def _complete(context: CommandContext, typed: str) -> Iterable[tuple[str, str]]:
+    verb, space, _ = typed.partition(" ")
+    if not space:
+        return list(VERBS.items())
+    if verb in ("switch", "delete"):
+        return [(f"{verb} {info.id}", info.title) for info in context.store.list()]
+    return []
+
+
+@group.command(
+    "session", "[list | new | switch | rename | delete | info | fork]", complete=_complete
+)
+def session(context: CommandContext, argument: str) -> Output:
+    """List, start, switch, rename, delete or copy sessions.
+
+    /session alone lists them. switch and delete take an id, the unique start of one, or a title;
+    rename takes the new title.
+    """
+    verb, _, rest = argument.partition(" ")
+    rest = rest.strip()
+    match verb:
+        case "" | "list":
+            return session_table(context.store.list(), context)
+        case "new":
+            context.switch_to(context.store.create(private=context.session.private))
+            return Text("A new session. What was said before is kept in the old one.")
+        case "switch":
+            return _switch(context, rest)
+        case "rename":
+            return _rename(context, rest)
+        case "delete":
+            return _delete(context, rest)
+        case "info":
+            return Text(info_text(context.session))
+        case "fork":
+            return _fork(context)
+        case _:
+            raise UsageError(f"/session does not know “{verb}”.")
+
+
+def session_table(
+    sessions: Sequence[SessionInfo], context: CommandContext | None = None
+) -> Text | Table:
+    """Sessions as rows: the one at hand is marked."""
+    if not sessions:
+        return Text("There are no sessions yet.")
+    at_hand = context.session.id if context else None
+    return Table(
+        ("", "Id", "Title", "Turns", "Last used"),
+        [
+            (
+                "•" if info.id == at_hand else "",
+                info.id,
+                info.title or "(no title)",
+                str(info.turns),
+                info.changed.astimezone().strftime("%Y-%m-%d %H:%M"),
+            )
+            for info in sessions
+        ],
+    )
+
+
+def _switch(context: CommandContext, reference: str) -> Output:
+    if not reference:
+        raise UsageError("Which session?")
+    info = context.store.find(reference)
+    if info.id == context.session.id:
+        return Text("You are in this session already.")
+    context.switch_to(context.store.open(info.id))
+    return recap(context.session, context.settings.values.session.recap)
+
+
+def _rename(context: CommandContext, title: str) -> Output:
+    if not title:
+        raise UsageError("What should the title be?")
+    context.session.rename(" ".join(title.split()))
+    return Text(f"The session is called “{context.session.title}” now.")
+
+
+def _delete(context: CommandContext, reference: str) -> Output:
+    if not reference:
+        raise UsageError("Which session?")
+    info = context.store.find(reference)
+
+    def delete() -> Output:
+        if info.id == context.session.id:
+            context.switch_to(context.store.create())
+        context.store.delete(info.id)
+        return Text(f"Deleted: {info.id}. It can't be brought back.")
+
+    return Confirm(
+        f"Delete “{info.title or info.id}” with its {info.turns} turns for good?", delete
+    )
+
+
+def _fork(context: CommandContext) -> Output:
+    source = context.session
+    if source.private:
+        raise UsageError("A private session can't be copied: it leaves no trace.")
+    context.switch_to(context.store.fork(source))
+    return Text(f"You go on in a copy, {context.session.id}; {source.id} stays as it is.")
+
+
+def info_text(session: Session) -> str:
+    """A session's facts, a line each."""
+    where = str(session.path) if session.path else "in memory only (private)"
+    lines = [
+        f"Id: {session.id}",
+        f"Title: {session.title or '(no title)'}",
+        f"Turns: {session.turns}, messages: {len(session.history)}",
+        f"File: {where}",
+    ]
+    if session.forked_from:
+        lines.append(f"Copied from: {session.forked_from}")
+    if session.read_only:
+        lines.append("Open for reading only.")
+    if session.unsaved:
+        lines.append(f"NOT SAVED: {session.unsaved} records ({session.saving_failure}).")
+    return "\n".join(lines)
+
+
+def recap(session: Session, exchanges: int) -> Transcript:
+    """The last exchanges of a session that is resumed."""
+    history = session.history
+    return Transcript(
+        history.slice(last_turns(history, exchanges)),
+        title=f"Going on with “{session.title or session.id}” ({session.turns} turns)",
+        failures={turn: failure.reason for turn, failure in session.failures.items()},
+    )

@@ -1,0 +1,28 @@
+"""Folders and files as all of the program makes them: private to their owner, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder only its owner can enter, and those above it. Raises OSError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file in one step (0600): a reader sees the old one or the new one, whole.
+
+    Raises OSError, and leaves the old file as it was.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

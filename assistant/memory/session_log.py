@@ -1,0 +1,286 @@
+"""One session's file: an append-only log of JSON records, and the only source of truth.
+
+Each line is one record with `v`, `type` and `ts` (ISO 8601 with offset). A record is one write to
+a file opened for append, flushed to the disk before the caller goes on. Nothing here rewrites a
+line. Beside the log stands, only while a reply streams in, `<id>.part` with what has come so far:
+it is what a killed process leaves of a reply that was on the screen already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assistant.errors import SessionChanged, SessionUnreadable
+from assistant.messages import Message
+
+FORMAT_VERSION = 1
+
+
+class SessionRecord(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="session"
+):
+    """The first line: whose log this is."""
+
+    id: str
+    ts: datetime
+    program: str = ""
+    forked_from: str | None = None
+    v: int = FORMAT_VERSION
+
+
+class TitleRecord(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="title"):
+    """A title; one given by the user is never replaced by an automatic one."""
+
+    title: str
+    ts: datetime
+    by: Literal["user", "auto"] = "auto"
+    v: int = FORMAT_VERSION
+
+
+class FailureRecord(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="failure"
+):
+    """A turn whose reply failed. A rejected one is not sent again with later turns."""
+
+    turn: int
+    reason: str
+    ts: datetime
+    rejected: bool = False
+    v: int = FORMAT_VERSION
+
+
+Record: TypeAlias = SessionRecord | TitleRecord | FailureRecord | Message
+
+_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+
+
+class _Version(msgspec.Struct):
+    v: int = 0
+
+
+_version_decoder = msgspec.json.Decoder(_Version)
+
+
+def encode(record: Record) -> bytes:
+    """The record as one line, `v` in front. Text must be free of lone surrogates."""
+    return b'{"v":%d,' % FORMAT_VERSION + msgspec.json.encode(record)[1:] + b"\n"
+
+
+@dataclass
+class Loaded:
+    """What a log holds: its records, and what stood in the way of reading all of it."""
+
+    records: list[Record]
+    size: int
+    skipped: int = 0
+    """Lines that are no record of ours. They stay in the file."""
+    newer: bool = False
+    """Whether a later version of the program wrote to it: then nothing is appended."""
+    ends_cleanly: bool = True
+    """Whether the last line is whole; the next record starts a new line if not."""
+
+
+def load(path: Path) -> Loaded:
+    """Read a log once, whatever is in it. Raises SessionUnreadable when the file can't be read."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SessionUnreadable(
+            f"The session file {path.name} can't be read: {error.strerror}. Nothing was changed. "
+            "Check its permissions, or start a new session with /session new."
+        ) from error
+    ends_cleanly = not data or data.endswith(b"\n")
+    try:
+        records: list[Record] = _decoder.decode_lines(data)
+        newer = any(record.v > FORMAT_VERSION for record in records)
+        return Loaded(records, len(data), newer=newer, ends_cleanly=ends_cleanly)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _load_line_by_line(data, ends_cleanly)
+
+
+def _load_line_by_line(data: bytes, ends_cleanly: bool) -> Loaded:
+    loaded = Loaded([], len(data), ends_cleanly=ends_cleanly)
+    for line in data.split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            record = _decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            loaded.skipped += 1
+            loaded.newer |= _version_of(line) > FORMAT_VERSION
+            continue
+        loaded.newer |= record.v > FORMAT_VERSION
+        loaded.records.append(record)
+    return loaded
+
+
+def _version_of(line: bytes) -> int:
+    try:
+        return _version_decoder.decode(line).v
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return 0
+
+
+@dataclass
+class SessionLog:
+    """Appends records to one file; keeps what could not be written until it can be.
+
+    A full disk does not end the conversation: `append` then leaves the record waiting, `failure`
+    says why, and the next `append` or `flush` writes all that waits, in order. The expected size
+    is a fence: when the file has grown or shrunk under us, `SessionChanged` is raised and nothing
+    is written. The file itself is made by the first append.
+    """
+
+    path: Path
+    size: int = 0
+    needs_newline: bool = False
+    failure: str | None = None
+    _waiting: list[bytes] = field(default_factory=list)
+    _fd: int | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def append(self, record: Record) -> None:
+        with self._lock, interrupts_held():
+            self._waiting.append(encode(record))
+            self._write_waiting()
+
+    def hold(self, record: Record) -> None:
+        """Write this record together with the next one: a session without content has no file."""
+        self._waiting.append(encode(record))
+
+    def flush(self) -> None:
+        """Try again to write what waits."""
+        with self._lock, interrupts_held():
+            if self._waiting and self.failure:
+                self._write_waiting()
+
+    @property
+    def waiting(self) -> int:
+        """Records that are not on the disk, because writing them failed."""
+        return len(self._waiting) if self.failure else 0
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _write_waiting(self) -> None:
+        try:
+            fd = self._open()
+            self._check_fence(fd)
+            self._write(fd, b"".join(self._waiting))
+            self._waiting.clear()
+            self.failure = None
+        except OSError as error:
+            self.failure = error.strerror or str(error)
+
+    def _open(self) -> int:
+        if self._fd is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._fd = os.open(self.path, flags, 0o600)
+        return self._fd
+
+    def _check_fence(self, fd: int) -> None:
+        state = os.fstat(fd)
+        if state.st_size != self.size or state.st_nlink == 0:
+            self._waiting.pop()
+            raise SessionChanged(
+                f"The session file {self.path.name} was changed by another program while it was "
+                "open here. Nothing in it was overwritten, and nothing was added. "
+                f"/session switch {self.path.stem} reads it anew."
+            )
+
+    def _write(self, fd: int, lines: bytes) -> None:
+        data = b"\n" + lines if self.needs_newline else lines
+        try:
+            written = os.write(fd, data)
+            if written < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(fd)
+        except OSError:
+            # Take back a torn line, so that the next try starts where this one did.
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, self.size)
+            raise
+        self.size += len(data)
+        self.needs_newline = False
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Put off Ctrl-C until the block is done: a record is written and remembered, or neither."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
+
+
+# --- the part of a reply that has come so far ---------------------------------------------------
+
+
+class PartHeader(msgspec.Struct, frozen=True):
+    """First line of a `.part` file: which turn the text after it answers."""
+
+    turn: int
+    model: str
+    ts: datetime
+
+
+_part_decoder = msgspec.json.Decoder(PartHeader)
+
+
+class PartFile:
+    """What has come of a reply, on the disk before it is on the screen.
+
+    Plain writes without fsync: they outlive the process, which is what can die here at any
+    moment. A write that fails is left out; the whole reply is saved at its end all the same.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+
+    def start(self, header: PartHeader) -> None:
+        with contextlib.suppress(OSError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+            self._fd = os.open(self._path, flags, 0o600)
+            os.write(self._fd, msgspec.json.encode(header) + b"\n")
+
+    def add(self, text: str) -> None:
+        if self._fd is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._fd, text.encode("utf-8", "replace"))
+
+    def remove(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self._path.unlink(missing_ok=True)
+
+    def read(self) -> tuple[PartHeader, str] | None:
+        """What a killed process left here; None when there is nothing to save of it."""
+        try:
+            head, _, body = self._path.read_bytes().partition(b"\n")
+            header = _part_decoder.decode(head)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        # The last character may have been cut in the middle of its bytes.
+        return header, body.decode("utf-8", "ignore")

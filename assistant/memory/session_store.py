@@ -1,0 +1,309 @@
+"""All sessions of a home: create, open, find, list, rename, delete, fork."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assistant.errors import (
+    SessionAmbiguous,
+    SessionError,
+    SessionInUse,
+    SessionNotFound,
+)
+from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.session import Clock, Session
+from assistant.memory.session_log import PartFile, SessionLog, SessionRecord, load
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+SESSION_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+
+
+class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A session as a list shows it."""
+
+    id: str
+    title: str
+    turns: int
+    changed: datetime
+
+
+class _Line(msgspec.Struct):
+    """The little of a record that a list needs; message bodies are passed over undecoded."""
+
+    type: str = ""
+    role: str = ""
+    title: str = ""
+    content: msgspec.Raw = msgspec.Raw(b'""')
+
+
+class _Entry(msgspec.Struct):
+    """A catalog entry; true as long as the file's size and time are these."""
+
+    size: int
+    mtime_ns: int
+    title: str
+    turns: int
+
+
+_line_decoder = msgspec.json.Decoder(_Line)
+_catalog_decoder = msgspec.json.Decoder(dict[str, _Entry])
+
+
+class SessionStore:
+    """The sessions in one folder.
+
+    The list is read from a catalog that is derived from the files and checked against their size
+    and time, so that listing reads no bodies; it can be deleted at any time. Locks lie outside
+    `folder`, which holds sessions and nothing else.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        data_folder: Path,
+        *,
+        clock: Clock,
+        new_id: Callable[[], str],
+        program: str = "",
+    ) -> None:
+        self._folder = folder
+        self._locks = data_folder / "locks"
+        self._catalog_path = data_folder / "sessions.json"
+        self._clock = clock
+        self._new_id = new_id
+        self._program = program
+
+    # --- creating and opening -------------------------------------------------------------------
+
+    def create(self, *, private: bool = False, forked_from: str | None = None) -> Session:
+        """A new session. Its file is made with its first message; a private one never has any."""
+        session_id = self._unused_id()
+        if private:
+            return Session(session_id, clock=self._clock, log=None, part=None)
+        self._make_folders()
+        release = self._lock(session_id)
+        session = self._build(session_id, size=0)
+        session.hold(release)
+        session.forked_from = forked_from
+        assert session._log is not None
+        session._log.hold(
+            SessionRecord(session_id, self._clock(), self._program, forked_from=forked_from)
+        )
+        return session
+
+    def open(self, session_id: str, *, read_only: bool = False) -> Session:
+        """Open a session by its exact id and read it once.
+
+        Raises SessionInUse when another process writes to it; `read_only` opens it all the same.
+        """
+        self._require(session_id)
+        self._make_folders()
+        release = _no_lock if read_only else self._lock(session_id)
+        try:
+            loaded = load(self._path(session_id))
+            session = self._build(session_id, loaded.size, needs_newline=not loaded.ends_cleanly)
+            session.read_only = read_only
+            session.hold(release)
+            session.fold(loaded)
+            if not loaded.records and not loaded.skipped:
+                session.notices.append("The session file was empty: the conversation starts here.")
+            session.settle()
+        except BaseException:
+            release()
+            raise
+        return session
+
+    def fork(self, source: Session) -> Session:
+        """A new session that begins with all of `source`, which stays as it is."""
+        copy = self.create(forked_from=source.id)
+        source.copy_into(copy)
+        if source.title:
+            copy.rename(source.title, by=source.title_by)
+        return copy
+
+    # --- finding --------------------------------------------------------------------------------
+
+    def find(self, reference: str) -> SessionInfo:
+        """The session with this id, unique start of an id, or title.
+
+        Raises SessionNotFound, or SessionAmbiguous with the candidates named.
+        """
+        wanted = reference.strip().casefold()
+        sessions = self.list()
+        for matches in (
+            [info for info in sessions if info.id == wanted],
+            [info for info in sessions if info.title.casefold() == wanted],
+            [info for info in sessions if wanted and info.id.startswith(wanted)],
+            [info for info in sessions if wanted and wanted in info.title.casefold()],
+        ):
+            if len(matches) == 1:
+                return matches[0]
+            if matches:
+                raise SessionAmbiguous(_candidates(reference, matches))
+        raise SessionNotFound(
+            f"No session has the id or title “{reference}”. /session list (or `assistant sessions "
+            "list`) shows all of them."
+        )
+
+    def list(self) -> Sequence[SessionInfo]:
+        """All sessions, the one changed last first."""
+        known = self._read_catalog()
+        entries: dict[str, _Entry] = {}
+        for session_id, state in self._scan():
+            entry = known.get(session_id)
+            if entry is None or (entry.size, entry.mtime_ns) != (state.st_size, state.st_mtime_ns):
+                entry = self._read_entry(session_id, state)
+            entries[session_id] = entry
+        if entries != known:
+            self._write_catalog(entries)
+        newest_first = sorted(
+            entries.items(), key=lambda item: (item[1].mtime_ns, item[0]), reverse=True
+        )
+        return [
+            SessionInfo(
+                session_id,
+                entry.title,
+                entry.turns,
+                datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC),
+            )
+            for session_id, entry in newest_first
+        ]
+
+    # --- changing -------------------------------------------------------------------------------
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Give a session that is not open here a title."""
+        session = self.open(session_id)
+        try:
+            session.rename(title)
+        finally:
+            session.close()
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session's files. Raises SessionInUse when another process has it open."""
+        self._require(session_id)
+        self._make_folders()
+        release = self._lock(session_id)
+        try:
+            self._path(session_id).unlink()
+            self._part_path(session_id).unlink(missing_ok=True)
+        except OSError as error:
+            raise SessionError(
+                f"The session {session_id} can't be deleted: {error.strerror}. It is still there."
+            ) from error
+        finally:
+            release()
+        self._lock_path(session_id).unlink(missing_ok=True)
+        self.list()
+
+    # --- files ----------------------------------------------------------------------------------
+
+    def _build(self, session_id: str, size: int, *, needs_newline: bool = False) -> Session:
+        log = SessionLog(self._path(session_id), size=size, needs_newline=needs_newline)
+        part = PartFile(self._part_path(session_id))
+        return Session(session_id, clock=self._clock, log=log, part=part)
+
+    def _path(self, session_id: str) -> Path:
+        return self._folder / f"{session_id}.jsonl"
+
+    def _part_path(self, session_id: str) -> Path:
+        return self._folder / f"{session_id}.part"
+
+    def _lock_path(self, session_id: str) -> Path:
+        return self._locks / f"{session_id}.lock"
+
+    def _require(self, session_id: str) -> None:
+        # Only an id ever becomes a path: "../x" and the like are no ids.
+        if not SESSION_ID.fullmatch(session_id) or not self._path(session_id).exists():
+            raise SessionNotFound(
+                f"There is no session {session_id!r}. /session list (or `assistant sessions list`) "
+                "shows all of them."
+            )
+
+    def _unused_id(self) -> str:
+        while True:
+            session_id = self._new_id()
+            if not self._path(session_id).exists():
+                return session_id
+
+    def _make_folders(self) -> None:
+        for folder in (self._folder, self._locks.parent, self._locks):
+            try:
+                make_folder(folder)
+            except OSError as error:
+                raise SessionError(
+                    f"The folder {folder} can't be made: {error.strerror}. Nothing was saved. Set "
+                    "ASSISTANT_HOME to a folder you can write to."
+                ) from error
+
+    def _lock(self, session_id: str) -> Callable[[], None]:
+        import filelock  # here, so that listing sessions does not pay for it
+
+        # The system drops the lock when its process ends, however it ends.
+        lock: BaseFileLock = filelock.FileLock(self._lock_path(session_id), mode=0o600)
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout:
+            raise SessionInUse(
+                f"Session {session_id} is open in another terminal. Nothing was changed. You can "
+                "read along, go on in a copy of it, or close it there first.",
+                session_id,
+            ) from None
+        return lock.release
+
+    def _scan(self) -> Sequence[tuple[str, os.stat_result]]:
+        try:
+            with os.scandir(self._folder) as entries:
+                found = [
+                    (entry.name.removesuffix(".jsonl"), entry.stat())
+                    for entry in entries
+                    if entry.name.endswith(".jsonl")
+                ]
+        except FileNotFoundError:
+            return []
+        return [item for item in found if SESSION_ID.fullmatch(item[0])]
+
+    def _read_entry(self, session_id: str, state: os.stat_result) -> _Entry:
+        entry = _Entry(state.st_size, state.st_mtime_ns, title="", turns=0)
+        try:
+            data = self._path(session_id).read_bytes()
+        except OSError:
+            return entry
+        for line in data.split(b"\n"):
+            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+                record = _line_decoder.decode(line)
+                entry.turns += record.type == "message" and record.role == "user"
+                entry.title = record.title if record.type == "title" else entry.title
+        return entry
+
+    def _read_catalog(self) -> dict[str, _Entry]:
+        try:
+            return _catalog_decoder.decode(self._catalog_path.read_bytes())
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return {}
+
+    def _write_catalog(self, entries: dict[str, _Entry]) -> None:
+        # Derived and made again from the files: when it can't be written, listing is only slower.
+        with contextlib.suppress(OSError):
+            make_folder(self._catalog_path.parent)
+            write_atomically(self._catalog_path, msgspec.json.encode(entries))
+
+
+def _no_lock() -> None:
+    """Reading needs no lock."""
+
+
+def _candidates(reference: str, matches: Sequence[SessionInfo]) -> str:
+    shown = "\n".join(f"  {info.id}  {info.title or '(no title)'}" for info in matches[:10])
+    more = f"\n  … and {len(matches) - 10} more" if len(matches) > 10 else ""
+    return f"“{reference}” fits {len(matches)} sessions. Which one?\n{shown}{more}"

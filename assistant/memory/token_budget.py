@@ -1,0 +1,452 @@
+"""What fits: counting messages, sharing out the window, and choosing where to cut the history.
+
+The cuts are decisions over plain data: they return which messages stay and change nothing.
+They search cached prefix sums, so a cut costs O(log n) however long the session is, and each
+message is counted once.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from assistant.messages import ImagePart, Message, Role, TextPart, TokenCount, ToolCall
+from assistant.prompt import ToolSchema
+
+CountText: TypeAlias = Callable[[str], int]
+
+# Measured constants of the chat format (OpenAI cookbook, "How to count tokens with tiktoken"):
+# each message costs its frame and one token for its role, each request a primer for the reply.
+MESSAGE_OVERHEAD = 4
+REPLY_PRIMER = 3
+# No agreed figure exists; endpoints differ between 3 and 10 a call beside name and arguments.
+TOOL_CALL_OVERHEAD = 8
+# Tool schemas are rendered as a TypeScript namespace in the system message (public finding,
+# openai-messages-token-helper): its text, 9 more, 4 less when there is a system message.
+TOOLS_OVERHEAD = 9 - 4
+# An image's tokens depend on model and size; endpoints charge 85 for low detail, and a middling
+# image at full detail about this much. The endpoint's own usage corrects it.
+IMAGE_TOKENS = 1_100
+LOW_DETAIL_IMAGE_TOKENS = 85
+
+# A message shortened below this says nothing any more: it is left out whole.
+MIN_PARTIAL_TOKENS = 16
+
+
+# --- counting -----------------------------------------------------------------------------------
+
+
+def message_tokens(message: Message, count: CountText) -> int:
+    """Tokens one message takes in a request, its overhead included."""
+    return MESSAGE_OVERHEAD + content_tokens(message, count) + _calls_tokens(message, count)
+
+
+def content_tokens(message: Message, count: CountText) -> int:
+    """Tokens of the content alone: the text, and a flat figure for each image."""
+    if isinstance(message.content, str):
+        return count(message.content)
+    return sum(
+        count(part.text) if isinstance(part, TextPart) else _image_tokens(part)
+        for part in message.content
+    )
+
+
+def _image_tokens(part: ImagePart) -> int:
+    return LOW_DETAIL_IMAGE_TOKENS if part.image_url.detail == "low" else IMAGE_TOKENS
+
+
+def _calls_tokens(message: Message, count: CountText) -> int:
+    return sum(_call_tokens(call, count) for call in message.tool_calls)
+
+
+def _call_tokens(call: ToolCall, count: CountText) -> int:
+    return TOOL_CALL_OVERHEAD + count(call.name) + count(call.arguments)
+
+
+def tools_tokens(tools: Sequence[ToolSchema], count: CountText) -> int:
+    """Tokens the tool schemas take in a request that has a system message."""
+    return count(_as_namespace(tools)) + TOOLS_OVERHEAD if tools else 0
+
+
+def _as_namespace(tools: Sequence[ToolSchema]) -> str:
+    lines = ["namespace functions {", ""]
+    for tool in tools:
+        function = tool["function"]
+        if description := function.get("description"):
+            lines.append(f"// {description}")
+        properties = function.get("parameters", {}).get("properties", {})
+        if properties:
+            required = function["parameters"].get("required", [])
+            lines.append(f"type {function['name']} = (_: {{")
+            lines += _property_lines(properties, required)
+            lines.append("}) => any;")
+        else:
+            lines.append(f"type {function['name']} = () => any;")
+        lines.append("")
+    return "\n".join([*lines, "} // namespace functions"])
+
+
+def _property_lines(properties: dict[str, Any], required: Iterable[str]) -> list[str]:
+    lines = []
+    for name, schema in properties.items():
+        if description := schema.get("description"):
+            lines.append(f"// {description}")
+        lines.append(f"{name}{'' if name in required else '?'}: {_type_text(schema)},")
+    return lines
+
+
+def _type_text(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(_type_text(option) for option in schema["anyOf"])
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"{_type_text(schema.get('items', {}))}[]"
+    if kind == "object":
+        lines = _property_lines(schema.get("properties", {}), schema.get("required", []))
+        return "\n".join(["{", *lines, "}"])
+    return "number" if kind == "integer" else str(kind)
+
+
+# --- the window ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TokenBudget:
+    """How a model's window is shared out. All figures are tokens as we count them."""
+
+    window: int
+    reserve: int
+    """Kept free for the reply."""
+    history: int = 3_000
+    """The most that earlier turns may take."""
+    trigger: int = 2_500
+    """Where compaction starts: before the history overflows, not when it has."""
+    recent_messages: int = 20
+    """The most messages of earlier turns that are sent word for word."""
+
+    @classmethod
+    def for_window(
+        cls, window: int, *, reserve: int, history: int, trigger: int, recent_messages: int
+    ) -> TokenBudget:
+        """A budget that always leaves room: the reserve takes a third of the window at most."""
+        window = max(1, window)
+        return cls(window, min(reserve, window // 3), history, trigger, recent_messages)
+
+    def input_room(self, fixed: int) -> int:
+        """What the current message may take when the history is given up altogether."""
+        return max(0, self.window - self.reserve - fixed)
+
+    def history_room(self, fixed: int, current: int) -> int:
+        """What earlier turns may take beside the fixed sections and the current message."""
+        return max(0, min(self.history, self.input_room(fixed) - current))
+
+
+# --- the history --------------------------------------------------------------------------------
+
+
+class History:
+    """Messages in order, the running sums of their tokens, and where turns begin.
+
+    Appending is O(1) and any stretch's tokens are one subtraction.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._sums: list[int] = [0]
+        self._turns: list[int] = []
+        self._counted_from = 0
+        self._encoding: str | None = None
+
+    @classmethod
+    def of(cls, messages: Iterable[Message], counts: Iterable[int]) -> History:
+        history = cls()
+        for message, tokens in zip(messages, counts, strict=True):
+            history.append(message, tokens)
+        return history
+
+    def append(self, message: Message, tokens: int | None = None) -> None:
+        """Add a message; without `tokens` it takes the count it was saved with."""
+        if message.role == "user":
+            self._turns.append(len(self._messages))
+        self._messages.append(message)
+        self._sums.append(self._sums[-1] + (_saved_count(message) if tokens is None else tokens))
+        if message.count is None or message.count.encoding != self._encoding:
+            self._counted_from = len(self._messages)
+
+    def extend_counted(self, messages: Sequence[Message]) -> None:
+        """Add messages with the counts they were saved with, in one pass."""
+        total, start = self._sums[-1], len(self._messages)
+        for index, message in enumerate(messages, start):
+            if message.role == "user":
+                self._turns.append(index)
+            total += _saved_count(message)
+            self._sums.append(total)
+        self._messages.extend(messages)
+        self._counted_from = len(self._messages)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, index: int) -> Message:
+        return self._messages[index]
+
+    @property
+    def turn_starts(self) -> Sequence[int]:
+        """Indices of the messages that begin a turn: the user's."""
+        return self._turns
+
+    def slice(self, kept: range) -> tuple[Message, ...]:
+        return tuple(self._messages[kept.start : kept.stop])
+
+    def tokens(self, kept: range | None = None) -> int:
+        """Tokens of a stretch, or of all of it."""
+        if kept is None:
+            return self._sums[-1]
+        return self._sums[kept.stop] - self._sums[kept.start]
+
+    def sum_before(self, index: int) -> int:
+        """Tokens of all messages before `index`."""
+        return self._sums[index]
+
+    def count_newest(self, encoding: str, count: Callable[[Message], int], room: int) -> None:
+        """Make the newest messages' counts true for `encoding`, back to where `room` is filled.
+
+        A session written with another model's encoding, or before the tokenizer was there, is
+        recounted only as far as it can be sent, and once.
+        """
+        if encoding != self._encoding:
+            self._encoding, self._counted_from = encoding, len(self._messages)
+        first = self._counted_from
+        filled = self._sums[-1] - self._sums[first]
+        fresh: list[int] = []
+        while first > 0 and filled <= room:
+            first -= 1
+            saved = self._messages[first].count
+            known = saved is not None and saved.encoding == encoding
+            fresh.append(saved.tokens if saved and known else count(self._messages[first]))
+            filled += fresh[-1]
+        self._replace_counts(first, fresh[::-1])
+        self._counted_from = first
+
+    def _replace_counts(self, first: int, counts: list[int]) -> None:
+        after = first + len(counts)
+        shift = self._sums[first] + sum(counts) - self._sums[after]
+        for offset, tokens in enumerate(counts):
+            self._sums[first + offset + 1] = self._sums[first + offset] + tokens
+        if shift:
+            self._sums[after + 1 :] = [value + shift for value in self._sums[after + 1 :]]
+
+
+def _saved_count(message: Message) -> int:
+    # Without a count, a rough one that can't be far too small; it is replaced before it matters.
+    return message.count.tokens if message.count else len(message.text.encode("utf-8", "replace"))
+
+
+# --- where to cut -------------------------------------------------------------------------------
+
+
+def last_messages(history: History, n: int) -> range:
+    """The last `n` messages at most, starting with a user message.
+
+    A turn is never cut inside, so fewer may stay; the newest turn stays whole even when it alone
+    has more than `n` messages.
+    """
+    starts = history.turn_starts
+    if not starts or n <= 0:
+        return range(len(history), len(history))
+    first = bisect_left(starts, len(history) - n)
+    return range(starts[min(first, len(starts) - 1)], len(history))
+
+
+def last_turns(history: History, n: int) -> range:
+    """The last `n` turns; the first of them begins with a user message."""
+    starts = history.turn_starts
+    if not starts or n <= 0:
+        return range(len(history), len(history))
+    return range(starts[max(0, len(starts) - n)], len(history))
+
+
+def newest_turns(history: History, budget: int) -> range:
+    """The newest whole turns that take `budget` tokens at most. O(log turns)."""
+    starts = history.turn_starts
+    first = bisect_left(starts, history.tokens() - budget, key=history.sum_before)
+    return range(starts[first] if first < len(starts) else len(history), len(history))
+
+
+def oldest_turns(history: History, budget: int) -> range:
+    """The oldest whole turns that take `budget` tokens at most. O(log turns)."""
+    starts = history.turn_starts
+    if not starts:
+        return range(0, 0)
+    first = starts[0]
+    limit = budget + history.sum_before(first)
+    if history.tokens() <= limit:
+        return range(first, len(history))
+    last = bisect_right(starts, limit, key=history.sum_before) - 1
+    return range(first, starts[max(0, last)])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What `fit_tokens` keeps: the messages in order, and their tokens."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+
+
+Shorten: TypeAlias = Callable[[Message, int], Message]
+
+
+def fit_tokens(
+    history: History,
+    budget: int,
+    *,
+    strategy: Literal["last", "first"] = "last",
+    start_on: Role | None = "user",
+    end_on: Sequence[Role] = (),
+    keep_system: bool = True,
+    shorten: Shorten | None = None,
+) -> Fitted:
+    """Keep what fits `budget` tokens, from the newest end or the oldest.
+
+    With `start_on="user"` whole turns are kept; with None the cut may fall between any two
+    messages, though never between a tool call and its results. `end_on` names the roles what is
+    kept may end on. A system message that stands first is kept, and counted, unless `keep_system`
+    is False. With `shorten(message, tokens)` the turn that falls on the border is kept with its
+    largest text shortened, as long as something worth reading is left of it.
+    """
+    system = _leading_system(history) if keep_system else None
+    fixed = history.tokens(range(0, 1)) if system else 0
+    room = budget - fixed
+    kept = _whole(history, room, strategy, start_on)
+    kept = _end_on(history, kept, end_on)
+    messages, tokens = history.slice(kept), history.tokens(kept)
+    if shorten and (part := _partial(history, kept, room - tokens, strategy, shorten)):
+        both = (part.messages, messages) if strategy == "last" else (messages, part.messages)
+        messages = (*both[0], *both[1])
+        tokens += part.tokens
+    if system:
+        return Fitted((system, *messages), fixed + tokens)
+    return Fitted(messages, tokens)
+
+
+def _leading_system(history: History) -> Message | None:
+    return history[0] if len(history) and history[0].role == "system" else None
+
+
+def _whole(
+    history: History, room: int, strategy: Literal["last", "first"], start_on: Role | None
+) -> range:
+    if start_on == "user":
+        return newest_turns(history, room) if strategy == "last" else oldest_turns(history, room)
+    start = 1 if _leading_system(history) else 0
+    if strategy == "last":
+        first = bisect_left(
+            range(start, len(history)), history.tokens() - room, key=history.sum_before
+        )
+        first += start
+        while first < len(history) and history[first].role == "tool":
+            first += 1
+        while start_on and first < len(history) and history[first].role != start_on:
+            first += 1
+        return range(first, len(history))
+    limit = room + history.sum_before(start)
+    stop = bisect_right(range(start, len(history) + 1), limit, key=history.sum_before) + start - 1
+    while start < stop < len(history) and history[stop].role == "tool":
+        stop -= 1
+    while start_on and start < stop and history[start].role != start_on:
+        start += 1
+    return range(start, max(start, stop))
+
+
+def _end_on(history: History, kept: range, roles: Sequence[Role]) -> range:
+    stop = kept.stop
+    while roles and stop > kept.start and history[stop - 1].role not in roles:
+        stop -= 1
+    return range(kept.start, stop)
+
+
+def _partial(
+    history: History,
+    kept: range,
+    room: int,
+    strategy: Literal["last", "first"],
+    shorten: Shorten,
+) -> Fitted | None:
+    border = _border_turn(history, kept, strategy)
+    if border is None:
+        return None
+    largest = max(border, key=lambda index: history.tokens(range(index, index + 1)))
+    size = history.tokens(range(largest, largest + 1))
+    left = room - (history.tokens(border) - size)
+    if left < MIN_PARTIAL_TOKENS:
+        return None
+    messages = list(history.slice(border))
+    messages[largest - border.start] = shorten(history[largest], left)
+    return Fitted(tuple(messages), history.tokens(border) - size + left)
+
+
+def _border_turn(history: History, kept: range, strategy: Literal["last", "first"]) -> range | None:
+    """The turn next to what is kept, on the side that was cut away."""
+    starts = history.turn_starts
+    if strategy == "last":
+        at = bisect_left(starts, kept.start) - 1
+        return range(starts[at], kept.start) if at >= 0 else None
+    at = bisect_left(starts, kept.stop)
+    if at >= len(starts):
+        return None
+    return range(starts[at], starts[at + 1] if at + 1 < len(starts) else len(history))
+
+
+# --- shortening ---------------------------------------------------------------------------------
+
+
+def shorten_message(message: Message, room: int, count: CountText) -> Message:
+    """The message with its largest text cut so that the whole takes `room` tokens at most."""
+    if isinstance(message.content, str):
+        texts = [message.content]
+    else:
+        texts = [part.text if isinstance(part, TextPart) else "" for part in message.content]
+    largest = max(range(len(texts)), key=lambda index: len(texts[index]))
+    rest = message_tokens(message, count) - count(texts[largest])
+    shortened = shorten_text(texts[largest], room - rest, count)
+    if isinstance(message.content, str):
+        return msgspec.structs.replace(message, content=shortened, count=None)
+    parts = list(message.content)
+    parts[largest] = TextPart(shortened)
+    return msgspec.structs.replace(message, content=tuple(parts), count=None)
+
+
+def shorten_text(text: str, room: int, count: CountText) -> str:
+    """Beginning and end of `text` around a visible mark, `room` tokens at most.
+
+    The halves are found by bisection on characters: about log2(len) counts.
+    """
+    if count(text) <= room:
+        return text
+    mark = "\n[… {:,} characters left out here …]\n"
+
+    def cut(kept: int) -> str:
+        head, tail = kept - kept // 2, kept // 2
+        return text[:head] + mark.format(len(text) - kept) + (text[-tail:] if tail else "")
+
+    low, high = 0, min(len(text), max(0, room) * 16)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(cut(middle)) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return cut(low)
+
+
+def counted(message: Message, encoding: str, tokens: int) -> Message:
+    """The message with its token count beside it, as it is saved."""
+    return msgspec.structs.replace(message, count=TokenCount(encoding, tokens))

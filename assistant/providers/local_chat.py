@@ -1,0 +1,313 @@
+"""LocalChat: the embedded model, in a child process, spoken to like any other endpoint."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from assistant.errors import (
+    ChatModelError,
+    NotConfigured,
+    ServerFailed,
+    StreamBroken,
+    Unreachable,
+)
+from assistant.messages import Message
+from assistant.prompt import ToolSchema
+from assistant.protocols import ReplyPart
+from assistant.providers import local_server
+from assistant.providers.local_server import Order
+from assistant.providers.local_weights import OTHER_WAYS, QWEN, assembled, checked_model_file
+from assistant.providers.openai_chat import OpenAIChat
+
+EMBEDDED_NAME = "qwen2.5-coder-1.5b"
+EMBEDDED_ADDRESS = "embedded"
+
+#: Seconds without a sign of life. A full window is read for minutes before the first word comes;
+#: a child that died is noticed at once, without it.
+SILENCE = 900.0
+
+#: Seconds the child has to go by itself, and to be seen gone after its connection broke.
+PATIENCE = 0.5
+
+#: How a reply ends whose server is no more.
+_LOST = (Unreachable, ServerFailed, StreamBroken)
+
+#: Ctrl-C in the terminal goes to every process of the group: the child stands apart.
+_OWN_GROUP: dict[str, Any]
+if sys.platform == "win32":
+    _OWN_GROUP = {
+        "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    }
+else:
+    _OWN_GROUP = {"start_new_session": True}
+
+#: What a process returns that the system ended for an instruction the processor doesn't have.
+_ILLEGAL_INSTRUCTION = (-4, 0xC000001D)
+_KILLED = -9
+
+
+class LocalChat:
+    """The embedded model. Safe to share between threads; it answers one request at a time."""
+
+    def __init__(
+        self,
+        weights_folder: Path,
+        model_path: Path | None,
+        *,
+        threads: int,
+        context_window: int,
+        on_progress: Callable[[str], None],
+    ) -> None:
+        """The model file is put together in `weights_folder`, unless `model_path` names another.
+
+        `context_window` is in tokens. `on_progress` gets a sentence whenever loading comes on, on
+        the thread that loads. Nothing is read or started before `load`.
+        """
+        self._weights_folder = weights_folder
+        self._model_path = model_path
+        self._threads = threads
+        self._context_window = context_window
+        self._on_progress = on_progress
+        self._loading = threading.Lock()
+        self._state = threading.Lock()
+        self._closed = False
+        self._child: _Child | None = None
+        self._chat: OpenAIChat | None = None
+
+    @property
+    def name(self) -> str:
+        """The embedded model's name, or that of the file in its place."""
+        return self._model_path.stem if self._model_path else EMBEDDED_NAME
+
+    @property
+    def address(self) -> str:
+        return EMBEDDED_ADDRESS
+
+    @property
+    def pid(self) -> int | None:
+        """The process that holds the model, while there is one."""
+        child = self._child
+        return child.pid if child is not None and child.status() is None else None
+
+    def load(self) -> None:
+        """Have the model ready: seconds, and half a minute the first time. Raises `ChatModelError`.
+
+        Does nothing while the model is running, and starts it again when its process has died.
+        """
+        self._ready()
+
+    def stream(
+        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+    ) -> Iterator[ReplyPart]:
+        """The reply in pieces. Loads the model first where that has not been done."""
+        running = self._ready()
+        try:
+            yield from running.chat.stream(messages, tools=tools, max_tokens=max_tokens)
+        except _LOST as error:
+            status = running.child.status(within=PATIENCE)
+            if status is None or self._closed:
+                raise
+            raise _died(status, type(error)) from error
+
+    def context_window(self) -> int:
+        """The window the model is started with, in tokens. Doesn't load it."""
+        return self._context_window
+
+    def close(self) -> None:
+        """End the process, also one that is just loading; a reply under way breaks off."""
+        with self._state:
+            self._closed = True
+            child, chat = self._child, self._chat
+        if chat is not None:
+            chat.close()
+        if child is not None:
+            child.end()
+
+    def _ready(self) -> _Running:
+        with self._loading:
+            child, chat = self._child, self._chat
+            if child is None or chat is None or child.status() is not None:
+                child, chat = self._restart()
+            self._check_open()
+            return _Running(child, chat)
+
+    def _restart(self) -> tuple[_Child, OpenAIChat]:
+        self._release()
+        model = self._model_file()
+        self._on_progress("Starting the embedded model …")
+        child = self._launch()
+        try:
+            chat = self._connect(child, model)
+        except BaseException as error:
+            # Also when Ctrl-C comes while we wait: no half-loaded process is left behind.
+            child.end()
+            if isinstance(error, ChatModelError):
+                self._check_open()  # It may not have died: it was ended by `close`.
+            raise
+        self._on_progress("The embedded model is ready.")
+        return child, chat
+
+    def _release(self) -> None:
+        """Let go of a process that died, and of the connection to it."""
+        with self._state:
+            child, chat = self._child, self._chat
+            self._child = self._chat = None
+        if chat is not None:
+            chat.close()
+        if child is not None:
+            child.end()
+
+    def _model_file(self) -> Path:
+        if find_spec("xllamacpp") is None:
+            raise NotConfigured(
+                "The library that runs an embedded model (xllamacpp) is not installed. "
+                f"Install this program again with its extra `local`. {OTHER_WAYS}"
+            )
+        if self._model_path is not None:
+            return checked_model_file(self._model_path)
+        return assembled(QWEN, self._weights_folder, _Percent(self._on_progress, self._check_open))
+
+    def _launch(self) -> _Child:
+        with self._state:
+            self._check_open()
+            self._child = _Child()
+            return self._child
+
+    def _connect(self, child: _Child, model: Path) -> OpenAIChat:
+        api_key = secrets.token_urlsafe(32)
+        address = child.serve(
+            {
+                "model": str(model),
+                "alias": self.name,
+                "api_key": api_key,
+                "n_ctx": self._context_window,
+                "n_threads": self._threads,
+            }
+        )
+        chat = OpenAIChat(
+            self.name, base_url=f"{address}/v1", api_key=api_key, timeout=SILENCE, max_retries=0
+        )
+        with self._state:
+            self._check_open()
+            self._chat = chat
+        chat.load()
+        return chat
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ChatModelError("The embedded model was closed.")
+
+
+@dataclass(frozen=True)
+class _Running:
+    child: _Child
+    chat: OpenAIChat
+
+
+class _Child:
+    """The process of `local_server`, seen from its parent."""
+
+    def __init__(self) -> None:
+        """Raises `ServerFailed` if no process can be started."""
+        try:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                # By its path and with -P: nothing in the folder one stands in is imported.
+                [sys.executable, "-P", local_server.__file__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                **_OWN_GROUP,
+            )
+        except OSError as error:
+            raise ServerFailed(
+                f"The embedded model's process can't be started ({error.strerror}). "
+                f"Nothing was lost. Close other programs and ask again. {OTHER_WAYS}"
+            ) from error
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def serve(self, order: Order) -> str:
+        """Have it load the model; the address it serves at. Raises `ChatModelError`."""
+        line = self._tell(order)
+        if not line.endswith(b"\n"):
+            raise _died(self._process.wait(), ServerFailed)
+        answer = json.loads(line)
+        if "error" in answer:
+            raise ServerFailed(
+                f"The embedded model can't be loaded: {answer['error']}. Nothing was lost. "
+                f"If memory is short, close other programs and ask again. {OTHER_WAYS}"
+            )
+        return str(answer["address"])
+
+    def _tell(self, order: Order) -> bytes:
+        """The line it answers with; nothing when it is gone, or was ended by another thread."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.flush()
+            return self._process.stdout.readline()
+        except (OSError, ValueError):
+            return b""
+
+    def status(self, *, within: float = 0.0) -> int | None:
+        """What it returned, waiting for its end `within` seconds; None while it is running."""
+        try:
+            return self._process.wait(within)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self) -> None:
+        """End it, now; does nothing the second time. It has nothing that could be lost."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        if self.status(within=PATIENCE) is None:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+
+class _Percent:
+    """Tells in whole percents how far the weights are, and stops when the model is closed."""
+
+    def __init__(self, tell: Callable[[str], None], check_open: Callable[[], None]) -> None:
+        self._tell = tell
+        self._check_open = check_open
+        self._last = -1
+
+    def __call__(self, done: int, total: int) -> None:
+        self._check_open()
+        percent = 100 * done // total
+        if percent != self._last:
+            self._last = percent
+            self._tell(f"Putting the embedded model together, this once: {percent} %")
+
+
+def _died(status: int, kind: type[ChatModelError]) -> ChatModelError:
+    """The process ended by itself; `status` is what it returned."""
+    if status in _ILLEGAL_INSTRUCTION:
+        return NotConfigured(
+            "The embedded model can't run on this computer: its processor lacks instructions the "
+            f"model needs (AVX2). Nothing was lost. {OTHER_WAYS}"
+        )
+    if status == _KILLED:
+        cause = "was ended by the system, most likely because memory ran out (it takes 1.5 GB)"
+        advice = "Close other programs and ask again."
+    else:
+        ended = f"signal {-status}" if status < 0 else f"code {status}"
+        cause, advice = f"broke down ({ended})", "Ask again: it is started anew."
+    return kind(f"The embedded model {cause}. Nothing was lost. {advice} {OTHER_WAYS}")

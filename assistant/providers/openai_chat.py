@@ -1,0 +1,477 @@
+"""OpenAIChat: a model behind any OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, unquote, urlsplit
+
+from assistant.errors import ChatModelError, NotConfigured, ServerFailed, StreamBroken
+from assistant.messages import Message
+from assistant.prompt import ToolSchema
+from assistant.protocols import ReplyPart
+from assistant.providers.openai_errors import (
+    CONNECT_TIMEOUT,
+    Call,
+    Failure,
+    answer_of,
+    foreign_errors,
+    is_loopback,
+    plain,
+    public_address,
+    translate,
+    wrong_address,
+)
+from assistant.providers.openai_messages import Reply, request_messages, sendable
+
+if TYPE_CHECKING:
+    import openai
+
+OPENAI_ADDRESS = "https://api.openai.com/v1"
+
+#: Seconds that looking for models may take in all.
+LOOKUP_TIMEOUT = 5.0
+
+#: Seconds between two attempts at most; an endpoint that asks for more is not waited for.
+LONGEST_WAIT = 10.0
+
+#: Servers that need no key still want the header; the SDK refuses to send an empty one.
+NO_KEY = "none"
+
+#: A shorter key is no secret, and taking it out of a text would spoil ordinary words.
+SHORTEST_SECRET = 6
+
+T = TypeVar("T")
+
+
+class OpenAIChat:
+    """A model behind one endpoint. Safe to share between threads.
+
+    openai is imported at first use, which takes about a second: call `load` on a worker.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None,
+        api_key: str | None,
+        timeout: float,
+        max_retries: int,
+    ) -> None:
+        """`timeout` is in seconds: the longest silence, before the reply and within it.
+
+        `max_retries` counts further attempts at a request that failed before its reply began.
+        Without `base_url` it is OpenAI's own endpoint. Nothing is checked before `load`.
+        """
+        self._name = name
+        self._base_url = (base_url or "").strip()
+        self._api_key = (api_key or "").strip()
+        self._timeout = timeout
+        self._max_retries = max_retries
+        self._lock = threading.Lock()
+        self._loaded: openai.OpenAI | None = None
+        self._closed = threading.Event()
+        self._streams: set[openai.Stream[object]] = set()
+        self._dialect = _Dialect.of(name)
+
+    @property
+    def name(self) -> str:
+        """The model's name, as sent to the endpoint."""
+        return self._name
+
+    @property
+    def address(self) -> str:
+        """The endpoint's address without user, password and query."""
+        return public_address(self._base_url or OPENAI_ADDRESS)
+
+    @property
+    def takes_tools(self) -> bool:
+        """False once the endpoint has refused tools; they are not sent any more then."""
+        return self._dialect.tools
+
+    def load(self) -> None:
+        """Import the SDK and make its client; does nothing the second time. Nothing is sent.
+
+        Raises `NotConfigured` when there is neither key nor address, or one can't be used.
+        """
+        self._client()
+
+    def stream(
+        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+    ) -> Iterator[ReplyPart]:
+        """The reply in pieces: its text as it comes, then one part with all that ends it.
+
+        Closing the iterator closes the connection. After the first text every failure is a
+        `StreamBroken`.
+        """
+        messages_sent = request_messages(messages)
+        tools_sent = [sendable(dict(tool)) for tool in tools]
+        with self._open(messages_sent, tools_sent, max_tokens) as stream:
+            self._streams.add(stream)
+            try:
+                yield from self._parts(stream)
+            finally:
+                self._streams.discard(stream)
+
+    def context_window(self) -> int | None:
+        """The window the endpoint itself names for this model, in tokens.
+
+        None if it doesn't, or not within five seconds. Never raises.
+        """
+        return _in_time(self._ask_window)
+
+    def list_models(self) -> list[str]:
+        """The names of the endpoint's models, sorted. Raises `ChatModelError`."""
+        entries = _entries(self._get("/models"))
+        if entries is None:
+            raise ServerFailed(
+                f"{self.address} does not list its models. {wrong_address(self.address)}"
+            )
+        return sorted({entry["id"] for entry in entries})
+
+    def close(self) -> None:
+        """Close all connections for good; a reply under way breaks off."""
+        self._closed.set()
+        for stream in tuple(self._streams):
+            _hang_up(stream)
+        with self._lock:
+            if self._loaded is not None:
+                self._loaded.close()
+
+    def _client(self) -> openai.OpenAI:
+        with self._lock:
+            if self._closed.is_set():
+                raise self._was_closed()
+            if self._loaded is None:
+                self._check()
+                self._loaded = self._connect()
+            return self._loaded
+
+    def _check(self) -> None:
+        """Raise `NotConfigured` for what can be seen to be wrong without asking anyone."""
+        if not self._base_url and not self._api_key:
+            raise NotConfigured(
+                "No model is set up. Put an API key in your .env, or the address of a server "
+                "that needs none."
+            )
+        if not re.match(r"https?://[^/]", self.address, re.IGNORECASE):
+            raise NotConfigured(
+                f"The address {self.address} must begin with http:// or https://. "
+                "Correct it in your .env."
+            )
+        if not re.fullmatch(r"[!-~]*", self._api_key):
+            raise NotConfigured(
+                "The API key has characters in it that no key has, such as spaces. "
+                "Copy it into your .env again."
+            )
+
+    def _connect(self) -> openai.OpenAI:
+        import httpx2
+        import openai
+
+        timeout = httpx2.Timeout(self._timeout, connect=min(CONNECT_TIMEOUT, self._timeout))
+        try:
+            return openai.OpenAI(
+                # Both are always given: else the SDK looks for them in the environment.
+                api_key=self._api_key or NO_KEY,
+                base_url=self._base_url or OPENAI_ADDRESS,
+                timeout=timeout,
+                # Its own retries wait up to two minutes in silence: `_open` has better ones.
+                max_retries=0,
+                http_client=openai.DefaultHttpx2Client(
+                    timeout=timeout,
+                    # A redirect would carry the conversation to an address nobody has set.
+                    follow_redirects=False,
+                    # A proxy can't reach the servers of this machine.
+                    trust_env=not is_loopback(self.address),
+                ),
+            )
+        except (OSError, ImportError, ValueError, httpx2.InvalidURL) as error:
+            raise NotConfigured(
+                f"No connection to {self.address} can be made: {plain(str(error), self._secrets)}. "
+                "Check the address, and the proxy and certificate settings of your environment."
+            ) from error
+
+    def _open(
+        self, messages: list[dict[str, Any]], tools: list[Any], max_tokens: int
+    ) -> openai.Stream[object]:
+        """Send the request and give the stream of its reply, once that begins.
+
+        What the endpoint doesn't take is left out, and remembered. A failure that may pass is
+        tried again, but no new attempt starts later than `timeout` seconds after the first.
+        """
+        client = self._client()
+        deadline = time.monotonic() + self._timeout
+        attempt = 0
+        while True:
+            dialect = self._dialect
+            body = {"model": self._name, "messages": messages, "stream": True}
+            body |= dialect.options(tools, max_tokens)
+            try:
+                return _post(client, body)
+            except foreign_errors() as error:
+                if adapted := _adapted(dialect, error):
+                    self._dialect = adapted
+                    continue
+                failure = self._failure(error)
+                wait = _pause(failure, attempt)
+                attempt += 1
+                late = time.monotonic() + wait > deadline
+                if attempt > self._max_retries or late or self._closed.wait(wait):
+                    raise failure.error from error
+
+    def _parts(self, stream: openai.Stream[object]) -> Iterator[ReplyPart]:
+        reply = Reply()
+        events = _events(stream)
+        silent = True
+        while True:
+            try:
+                text = reply.add(next(events))
+            except StopIteration:
+                break
+            except foreign_errors() as error:
+                if reply.finished:
+                    # The reply is whole: only its usage may be missing.
+                    break
+                raise self._failure(error, begun=reply.begun).error from error
+            silent = False
+            if text:
+                yield ReplyPart(text=text)
+        if silent:
+            raise ServerFailed(
+                f"{self.address} answered, but not with a reply. {wrong_address(self.address)}"
+            )
+        if not reply.finished:
+            raise StreamBroken(f"The reply of {self._name} stopped before its end. Ask again.")
+        yield reply.last_part()
+
+    def _ask_window(self) -> int | None:
+        """From the model's own entry, else from the list. Raises `ChatModelError`."""
+        try:
+            entry = self._get(f"/models/{quote(self._name, safe='')}")
+        except ChatModelError:
+            entry = None
+        return _window(entry) or _window(self._listed())
+
+    def _listed(self) -> object:
+        """This model's entry in the list; a list of one is of a server that has but one model."""
+        entries = _entries(self._get("/models")) or []
+        if len(entries) == 1:
+            return entries[0]
+        return next((entry for entry in entries if entry["id"] == self._name), None)
+
+    def _get(self, path: str) -> object:
+        """The JSON at `path`, once and in LOOKUP_TIMEOUT seconds. Raises `ChatModelError`."""
+        client = self._client()
+        try:
+            return client.get(path, cast_to=object, options={"timeout": LOOKUP_TIMEOUT})
+        except foreign_errors() as error:
+            if self._closed.is_set():
+                raise self._was_closed() from error
+            call = replace(self._call(), timeout=LOOKUP_TIMEOUT, names=lambda: ())
+            raise translate(error, call).error from error
+
+    def _failure(self, error: Exception, *, begun: bool = False) -> Failure:
+        if self._closed.is_set():
+            return Failure(self._was_closed())
+        return translate(error, replace(self._call(), begun=begun))
+
+    def _was_closed(self) -> ChatModelError:
+        return StreamBroken(f"The connection to {self.address} was closed.")
+
+    def _call(self) -> Call:
+        return Call(
+            address=self.address,
+            model=self._name,
+            secrets=self._secrets,
+            has_key=bool(self._api_key),
+            timeout=self._timeout,
+            begun=False,
+            names=lambda: _in_time(self.list_models) or (),
+        )
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        password = urlsplit(self._base_url).password or ""
+        known = (self._api_key, password, unquote(password))
+        return tuple(secret for secret in known if len(secret) >= SHORTEST_SECRET)
+
+
+# --- What an endpoint takes ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """The optional parts of a request, as far as this endpoint is known to take them."""
+
+    limit_name: str
+    limit_swapped: bool = False
+    usage: bool = True
+    tools: bool = True
+
+    @classmethod
+    def of(cls, model: str) -> _Dialect:
+        """What a model of that name most likely takes."""
+        return cls("max_completion_tokens" if _REASONS.search(model) else "max_tokens")
+
+    def options(self, tools: list[Any], max_tokens: int) -> dict[str, Any]:
+        options: dict[str, Any] = {self.limit_name: max_tokens}
+        if self.usage:
+            options["stream_options"] = {"include_usage": True}
+        if tools and self.tools:
+            options["tools"] = tools
+        return options
+
+    def without(self, refusal: str) -> _Dialect | None:
+        """What to send instead after `refusal`; None if it speaks of nothing that can change."""
+        if self.tools and _NO_TOOLS.search(refusal):
+            return replace(self, tools=False)
+        if not _UNSUPPORTED.search(refusal):
+            return None
+        if self.usage and re.search(r"stream_options|include_usage", refusal):
+            return replace(self, usage=False)
+        if not self.limit_swapped and re.search(rf"\b{self.limit_name}\b", refusal):
+            names = {"max_tokens", "max_completion_tokens"}
+            (other,) = names - {self.limit_name}
+            return replace(self, limit_name=other, limit_swapped=True)
+        return None
+
+
+#: OpenAI's reasoning models, under whatever prefix an endpoint names them.
+_REASONS = re.compile(r"(?:^|[/:])(?:o\d|gpt-(?:[5-9]|\d\d))(?![a-z])", re.IGNORECASE)
+
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|unrecognized|unknown|unexpected|extra[_ ](input|field|forbidden)"
+    r"|not permitted|not allowed|invalid (param|arg|field)|no such",
+    re.IGNORECASE,
+)
+_NO_TOOLS = re.compile(
+    r"does not support (tools|function)|tools?( use| calling)? (is|are) not supported"
+    r"|tool choice requires|no endpoints found that support tool|tools param requires",
+    re.IGNORECASE,
+)
+
+
+def _adapted(dialect: _Dialect, error: Exception) -> _Dialect | None:
+    import openai
+
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    return dialect.without(answer_of(error).text)
+
+
+def _pause(failure: Failure, attempt: int) -> float:
+    """Seconds until the next attempt makes sense; infinite if none does."""
+    pause = 0.5 * 2**attempt if failure.wait is None else failure.wait
+    return pause if failure.passing and pause <= LONGEST_WAIT else float("inf")
+
+
+# --- The SDK ------------------------------------------------------------------------------------
+
+
+def _post(client: openai.OpenAI, body: dict[str, Any]) -> openai.Stream[object]:
+    """Chunks as plain JSON: the SDK's own types promise more than other servers keep."""
+    import openai
+
+    return client.post(
+        "/chat/completions",
+        cast_to=object,
+        body=body,
+        stream=True,
+        stream_cls=openai.Stream[object],
+    )
+
+
+def _events(stream: openai.Stream[object]) -> Iterator[object]:
+    """The events of a reply. A server that can't stream sends one: the whole completion."""
+    if not stream.response.headers.get("content-type", "").startswith("application/json"):
+        yield from stream
+        return
+    import openai
+
+    answer = json.loads(stream.response.read())
+    if isinstance(answer, dict) and answer.get("error"):
+        # Some servers and gateways report errors with status 200.
+        request = stream.response.request
+        raise openai.APIError("An error with status 200", request, body=answer["error"])
+    if isinstance(answer, dict) and answer.get("choices"):
+        yield answer
+
+
+def _hang_up(stream: openai.Stream[object]) -> None:
+    """End a stream that another thread reads: closing it alone would not wake that thread."""
+    connection = stream.response.extensions["network_stream"].get_extra_info("socket")
+    # It may have ended in this moment.
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+# --- Models -------------------------------------------------------------------------------------
+
+#: Where servers keep a model's window, what is really in use before what would be possible:
+#: LM Studio, vLLM and SGLang, llama.cpp, OpenRouter (twice), Groq, Mistral, llama.cpp again.
+_WINDOW_PLACES = (
+    ("loaded_context_length",),
+    ("max_model_len",),
+    ("meta", "n_ctx"),
+    ("top_provider", "context_length"),
+    ("context_length",),
+    ("context_window",),
+    ("max_context_length",),
+    ("meta", "n_ctx_train"),
+)
+
+
+def _window(entry: object) -> int | None:
+    found = (_at(entry, place) for place in _WINDOW_PLACES)
+    return next((n for n in found if isinstance(n, int) and n > 1), None)
+
+
+def _at(entry: object, place: tuple[str, ...]) -> object:
+    for name in place:
+        entry = entry.get(name) if isinstance(entry, dict) else None
+    return entry
+
+
+def _entries(answer: object) -> list[dict[str, Any]] | None:
+    """The models of a list of models, each with an `id`; None if it is no such list."""
+    listed = answer
+    if isinstance(answer, dict):
+        if "data" not in answer:
+            return None
+        # Ollama without any model says null.
+        listed = answer["data"] or []
+    if not isinstance(listed, list):
+        return None
+    return [
+        entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+    ]
+
+
+def _in_time(ask: Callable[[], T]) -> T | None:
+    """What `ask` answers within LOOKUP_TIMEOUT seconds; None if it fails or takes longer.
+
+    On a thread of its own, since nothing else bounds a name lookup or an answer that trickles.
+    """
+    answers: queue.SimpleQueue[T | None] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answers.put(ask())
+        except ChatModelError:
+            answers.put(None)
+
+    threading.Thread(target=run, name="model lookup", daemon=True).start()
+    try:
+        return answers.get(timeout=LOOKUP_TIMEOUT)
+    except queue.Empty:
+        return None

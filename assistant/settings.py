@@ -1,0 +1,272 @@
+"""Settings, and where each value came from.
+
+Order: the defaults here < `config/assistant.toml` < `.env` < the environment < flags. The TOML
+file holds behaviour, the environment addresses and secrets. A wrong value never stops the
+program: it is named, and the default is used.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+#: The environment variables that are settings, and the setting each one sets.
+ENVIRONMENT = {
+    "OPENAI_API_KEY": "model.api_key",
+    "OPENAI_BASE_URL": "model.base_url",
+    "MODEL_NAME": "model.name",
+    "ASSISTANT_LOCAL_MODEL": "model.local_path",
+}
+SECRETS = {"model.api_key"}
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which model answers, and how long it may take."""
+
+    name: str = "gpt-4o-mini"
+    """The model asked for, when an endpoint is set."""
+    base_url: str | None = None
+    """The endpoint's address; None is OpenAI's, when there is a key."""
+    api_key: str | None = None
+    local_path: str | None = None
+    """A GGUF file that takes the embedded model's place."""
+    context_window: int | None = None
+    """Tokens the model takes; None: found out."""
+    timeout: float = 60.0
+    """Seconds without a sign from the endpoint before a request is given up."""
+    retries: int = 2
+    """How often a request that failed for a passing reason is tried again."""
+    threads: int = 0
+    """Processor cores for the embedded model; 0: all but one."""
+
+
+class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a prompt is shared out, in tokens."""
+
+    history: int = 3_000
+    """The most that earlier turns may take."""
+    trigger: int = 2_500
+    """Where compaction starts; 80 to 90 % of `history`."""
+    recent_messages: int = 20
+    """The most earlier messages that are sent word for word."""
+    reply: int = 2_048
+    """Kept free for the reply, which can't be longer."""
+
+
+class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What happens around a conversation."""
+
+    title: Literal["model", "words", "off"] = "model"
+    """Who titles a new session: the model, its first words, or nobody."""
+    recap: int = 2
+    """Exchanges shown when a session is resumed."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything a user can set."""
+
+    model: ModelSettings = ModelSettings()
+    budget: BudgetSettings = BudgetSettings()
+    session: SessionSettings = SessionSettings()
+
+    @property
+    def uses_endpoint(self) -> bool:
+        """Whether a key or an address is set; without both the embedded model answers."""
+        return bool(self.model.api_key or self.model.base_url)
+
+
+#: The embedded model reads about 35 tokens a second on two cores: its prompts are kept short.
+EMBEDDED_DEFAULTS = {
+    "budget.history": 1_500,
+    "budget.trigger": 1_200,
+    "budget.reply": 768,
+}
+
+LOWEST = {
+    "model.context_window": 256,
+    "model.timeout": 1,
+    "model.retries": 0,
+    "model.threads": 0,
+    "budget.history": 0,
+    "budget.trigger": 0,
+    "budget.recent_messages": 0,
+    "budget.reply": 16,
+    "session.recap": 0,
+}
+
+
+@dataclass(frozen=True)
+class LoadedSettings:
+    """The settings of this run, where each came from, and what was wrong on the way."""
+
+    values: Settings
+    home: Path
+    sources: Mapping[str, str]
+    """Dotted name → source, for each setting that is not a default."""
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def env_path(self) -> Path:
+        return self.home / ".env"
+
+    @property
+    def sessions_folder(self) -> Path:
+        return self.home / "sessions"
+
+    @property
+    def data_folder(self) -> Path:
+        return self.home / "data"
+
+    def source(self, name: str) -> str:
+        return self.sources.get(name, "default")
+
+
+def find_home(environment: Mapping[str, str]) -> Path:
+    """Where the user's data lies: ASSISTANT_HOME, else our own checkout, else the platform's
+    folder for user data. The folder the program is started in never matters.
+    """
+    if home := environment.get("ASSISTANT_HOME"):
+        return Path(home).expanduser().absolute()
+    if (CHECKOUT / "pyproject.toml").exists() and (CHECKOUT / "config").is_dir():
+        return CHECKOUT
+    from platformdirs import user_data_path  # here: only an installed copy needs it
+
+    return user_data_path("assistant", appauthor=False)
+
+
+def load_settings(
+    home: Path, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+) -> LoadedSettings:
+    """Read all sources, in order. `flags` are dotted names with the values the user gave."""
+    problems: list[str] = []
+    sources: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        ("config/assistant.toml", _read_toml(home / "config" / "assistant.toml", problems)),
+        (".env", _settings_in(_read_env(home / ".env", environment, problems))),
+        ("environment", _settings_in(environment)),
+        ("flag", {name: value for name, value in (flags or {}).items() if value is not None}),
+    ]
+    for source, layer in layers:
+        for name, value in layer.items():
+            problem = _problem_with(name, value)
+            if problem is not None:
+                problems.append(f"{source}: {problem}")
+                continue
+            values[name] = value
+            sources[name] = source
+    if not _build(values).uses_endpoint:
+        for name, value in EMBEDDED_DEFAULTS.items():
+            sources.setdefault(name, "default of the embedded model")
+            values.setdefault(name, value)
+    settings = _build(values)
+    if settings.budget.trigger > settings.budget.history:
+        problems.append(
+            f"budget.trigger ({settings.budget.trigger}) is above budget.history "
+            f"({settings.budget.history}): compaction starts when the history is full."
+        )
+    return LoadedSettings(settings, home, sources, problems)
+
+
+def setting_names() -> list[str]:
+    """All settings by dotted name, in the order they are declared."""
+    return [
+        f"{section.name}.{entry.name}"
+        for section in msgspec.structs.fields(Settings)
+        for entry in msgspec.structs.fields(section.type)
+    ]
+
+
+def value_of(settings: Settings, name: str) -> Any:
+    section, _, key = name.partition(".")
+    return getattr(getattr(settings, section), key)
+
+
+def _build(values: Mapping[str, Any]) -> Settings:
+    sections: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        section, _, key = name.partition(".")
+        sections.setdefault(section, {})[key] = value
+    return msgspec.convert(sections, Settings)
+
+
+def _problem_with(name: str, value: Any) -> str | None:
+    """What is wrong with one value, in a sentence that says what is used instead."""
+    names = setting_names()
+    if name not in names:
+        nearest = difflib.get_close_matches(name, names, n=1)
+        hint = f" Did you mean {nearest[0]}?" if nearest else ""
+        return f"there is no setting {name}.{hint} It is ignored."
+    try:
+        converted = value_of(_build({name: value}), name)
+    except msgspec.ValidationError as error:
+        reason = str(error).split(" - at ")[0].replace("`", "")
+        default = value_of(Settings(), name)
+        return f"{name} = {value!r} is wrong ({reason}). The default, {default!r}, is used."
+    if name in LOWEST and converted is not None and converted < LOWEST[name]:
+        default = value_of(Settings(), name)
+        return (
+            f"{name} = {value!r} is too small (at least {LOWEST[name]}). The default, {default!r}, "
+            "is used."
+        )
+    return None
+
+
+def _settings_in(variables: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: variables[variable]
+        for variable, name in ENVIRONMENT.items()
+        if variables.get(variable)
+    }
+
+
+def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
+    """The file's values by dotted name. Without the file the defaults suffice."""
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(
+            f"{path} can't be read ({_reason(error)}). Its settings are ignored and the defaults "
+            "used."
+        )
+        return {}
+    values: dict[str, Any] = {}
+    for section, entries in document.items():
+        if isinstance(entries, dict):
+            values.update({f"{section}.{key}": value for key, value in entries.items()})
+        else:
+            values[section] = entries
+    return values
+
+
+def _read_env(path: Path, environment: Mapping[str, str], problems: list[str]) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    from dotenv import dotenv_values  # here, so that without a .env nobody pays for it
+
+    try:
+        # The text as it stands: a `$` in a key is part of the key.
+        values = dotenv_values(path, interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(
+            f"{path} can't be read ({_reason(error)}). Its settings are ignored; "
+            f"`chmod 600 {path}` may mend it, or `assistant setup` writes it anew."
+        )
+        return {}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return str(error).splitlines()[0]

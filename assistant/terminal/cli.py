@@ -1,0 +1,162 @@
+"""The command line, declared once with typer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from assistant import __version__
+from assistant.errors import AssistantError
+from assistant.terminal.exit_codes import ExitCode, exit_code_for
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 a bug, 2 wrong usage, 3 configuration, 4 session, 5 model or endpoint, "
+    "6 message too big, 130 stopped."
+)
+
+cli = typer.Typer(
+    name="assistant",
+    help="A personal assistant that lives in the terminal and does not forget.",
+    epilog=EXIT_CODES,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
+)
+sessions = typer.Typer(
+    help="List, show, rename and delete sessions.", rich_markup_mode=None, no_args_is_help=True
+)
+cli.add_typer(sessions, name="sessions")
+
+SessionOption = Annotated[
+    str | None,
+    typer.Option("--session", "-s", help="Go on with this one: id, its start, or title."),
+]
+ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="The model to ask.")]
+PrivateOption = Annotated[
+    bool, typer.Option("--private", help="Keep this conversation in memory only: no trace on disk.")
+]
+
+
+@cli.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    session: SessionOption = None,
+    continue_last: Annotated[
+        bool, typer.Option("--continue", "-c", help="Go on with this window's last session.")
+    ] = False,
+    private: PrivateOption = False,
+    model: ModelOption = None,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """A personal assistant that lives in the terminal and does not forget.
+
+    Without a command it starts a conversation.
+    """
+    if version:
+        typer.echo(f"assistant {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is not None:
+        return
+    from assistant.terminal.start import Options, chat
+
+    if sum((session is not None, continue_last, private)) > 1:
+        raise typer.BadParameter("--session, --continue and --private exclude each other.")
+    options = Options(session, continue_last, private, flags={"model.name": model})
+    raise typer.Exit(chat(options))
+
+
+@cli.command()
+def ask(
+    question: Annotated[
+        str | None, typer.Argument(help="What to ask; piped text is context.")
+    ] = None,
+    session: SessionOption = None,
+    continue_last: Annotated[
+        bool, typer.Option("--continue", "-c", help="Ask in this window's last session.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Ask in a new session; so it is without the other two.")
+    ] = False,
+    private: PrivateOption = False,
+    model: ModelOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One object: reply, session, turn, usage, model.")
+    ] = False,
+    no_stream: Annotated[
+        bool, typer.Option("--no-stream", help="Print the reply when it is whole.")
+    ] = False,
+) -> None:
+    """Ask one question; the answer alone goes to stdout."""
+    from assistant.terminal.one_shot import Question, ask_once
+    from assistant.terminal.start import Options
+
+    if sum((session is not None, continue_last, new, private)) > 1:
+        raise typer.BadParameter("--session, --continue, --new and --private exclude each other.")
+    options = Options(session, continue_last, private, flags={"model.name": model})
+    raise typer.Exit(
+        ask_once(Question(question, as_json, stream=not (no_stream or as_json)), options)
+    )
+
+
+@cli.command()
+def setup() -> None:
+    """Choose a model: an endpoint with a key, a server on this machine, or the embedded one."""
+    from assistant.terminal.setup import run_setup
+
+    raise typer.Exit(run_setup())
+
+
+@sessions.command("list")
+def list_sessions() -> None:
+    """All sessions, the last used first."""
+    from assistant.terminal import session_commands
+
+    _finish(session_commands.show_list)
+
+
+@sessions.command("show")
+def show_session(session: Annotated[str, typer.Argument(help="Id, its start, or title.")]) -> None:
+    """The whole conversation."""
+    from assistant.terminal import session_commands
+
+    _finish(lambda: session_commands.show(session))
+
+
+@sessions.command("rename")
+def rename_session(
+    session: Annotated[str, typer.Argument(help="Id, its start, or title.")],
+    title: Annotated[str, typer.Argument(help="The new title.")],
+) -> None:
+    """Give a session a title."""
+    from assistant.terminal import session_commands
+
+    _finish(lambda: session_commands.rename(session, title))
+
+
+@sessions.command("delete")
+def delete_session(
+    session: Annotated[str, typer.Argument(help="Id, its start, or title.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a session for good."""
+    from assistant.terminal import session_commands
+
+    _finish(lambda: session_commands.delete(session, yes))
+
+
+def _finish(action: Callable[[], int]) -> None:
+    raise typer.Exit(action())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; errors end here as one sentence and an exit code."""
+    try:
+        cli(args=list(arguments), prog_name="assistant")
+    except AssistantError as error:
+        print(error, file=sys.stderr)
+        return exit_code_for(error)
+    return ExitCode.OK

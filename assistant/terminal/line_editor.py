@@ -1,0 +1,177 @@
+"""Where lines come from: the line editor of a terminal, or lines piped in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+
+from assistant.memory.files import make_folder
+
+PROMPT = "> "
+CONTINUATION = "… "
+
+
+class LineEditor(Protocol):
+    """Reads what the user types. EOFError: they leave. KeyboardInterrupt: Ctrl-C on nothing."""
+
+    def read(self, started: Callable[[], None]) -> str:
+        """One message or command; `started` is called once the prompt takes keys."""
+
+    def confirm(self, question: str) -> bool:
+        """A yes or no; anything but a plain yes is a no."""
+
+
+class PromptLineEditor:
+    """The terminal's line editor.
+
+    Enter sends; Alt-Enter, or a backslash at the end of the line, starts a new line; a paste is
+    one message however many lines it has; Ctrl-R searches; Ctrl-X Ctrl-E opens $EDITOR.
+    """
+
+    def __init__(
+        self,
+        *,
+        history: Path | None,
+        completer: Completer,
+        toolbar: Callable[[], list[str]],
+        keys: Input | None = None,
+        screen: Output | None = None,
+    ) -> None:
+        self._toolbar = toolbar
+        self._session: PromptSession[str] = PromptSession(
+            PROMPT,
+            multiline=True,
+            prompt_continuation=CONTINUATION,
+            history=_history(history),
+            completer=completer,
+            complete_while_typing=Condition(_typing_a_command),
+            bottom_toolbar=self._toolbar_text,
+            key_bindings=_key_bindings(),
+            enable_open_in_editor=True,
+            style=Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack"}),
+            input=keys,
+            output=screen,
+        )
+
+    def read(self, started: Callable[[], None]) -> str:
+        # The toolbar's room for the completion menu would push a short window's text away.
+        short = self._session.app.output.get_size().rows < 12
+        self._session.reserve_space_for_menu = 0 if short else 6
+        return self._session.prompt(pre_run=started)
+
+    def confirm(self, question: str) -> bool:
+        print(f"{question} [y/N] ", end="", flush=True, file=sys.stderr)
+        return is_yes(sys.stdin.readline())
+
+    def _toolbar_text(self) -> str:
+        width = get_app().output.get_size().columns
+        return fit_parts(self._toolbar(), width)
+
+
+class PipedLines:
+    """Lines from a pipe or a file: each one is a message or a command."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def read(self, started: Callable[[], None]) -> str:
+        started()
+        line = self._stream.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\n")
+
+    def confirm(self, question: str) -> bool:
+        """The next line is the answer."""
+        return is_yes(self._stream.readline())
+
+
+def is_yes(answer: str) -> bool:
+    return answer.strip().lower() in ("y", "yes", "是", "好", "好的")
+
+
+def fit_parts(parts: list[str], width: int) -> str:
+    """As many of the parts, from the first on, as `width` columns take; the first is cut to it."""
+    if not parts:
+        return ""
+    line = _cut_to(parts[0], width)
+    for part in parts[1:]:
+        longer = f"{line} · {part}"
+        if get_cwidth(longer) > width:
+            break
+        line = longer
+    return line
+
+
+def _cut_to(text: str, width: int) -> str:
+    if get_cwidth(text) <= width:
+        return text
+    while text and get_cwidth(text) >= width:
+        text = text[:-1]
+    return f"{text}…" if width > 0 else ""
+
+
+def _history(path: Path | None) -> History:
+    if path is None:
+        return InMemoryHistory()
+    try:
+        make_folder(path.parent)
+        # Made here first, so that what was typed is never readable by others.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return _KeptHistory(str(path))
+
+
+class _KeptHistory(FileHistory):
+    """Prompt history in a file; when the disk refuses a line, only the search misses it."""
+
+    def store_string(self, string: str) -> None:
+        try:
+            super().store_string(string)
+        except OSError:
+            return
+
+
+def _typing_a_command() -> bool:
+    return get_app().current_buffer.text.startswith("/")
+
+
+def _key_bindings() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter", filter=Condition(lambda: get_app().current_buffer.name == "DEFAULT_BUFFER"))
+    def send(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    def interrupt(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
+
+    return keys

@@ -1,0 +1,103 @@
+"""`assistant ask`: one question, its answer alone on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+import msgspec
+
+from assistant.app import App, build_app
+from assistant.errors import AssistantError, UsageError
+from assistant.memory.session import Session
+from assistant.messages import BROKEN, INTERRUPTED, clean_text
+from assistant.terminal.exit_codes import ExitCode, exit_code_for
+from assistant.terminal.render import Screen, one_shot_screen
+from assistant.terminal.start import Options, open_session, read_settings
+from assistant.turn import Event, TextArrived, Turn, run_turn
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked on the command line, and how the answer is wanted."""
+
+    text: str | None
+    as_json: bool
+    stream: bool
+
+
+def ask_once(question: Question, options: Options) -> int:
+    """Ask, print, end; returns the exit code."""
+    screen = one_shot_screen()
+    settings = read_settings(options.flags)
+    for problem in settings.problems:
+        screen.notice(problem)
+    app = build_app(settings, private=options.private, titles="words")
+    try:
+        text = question_text(question.text, sys.stdin)
+        session = open_session(app, options, screen)
+        return _answer(app, session, question, text, screen) if session else ExitCode.SESSION
+    except AssistantError as error:
+        screen.error(str(error))
+        return exit_code_for(error)
+    finally:
+        app.close()
+
+
+def question_text(asked: str | None, piped: TextIO | None) -> str:
+    """The question with what was piped in; the piped text is the context when there are both."""
+    context = "" if piped is None or piped.closed or piped.isatty() else piped.read().strip()
+    parts = [part for part in ((asked or "").strip(), context) if part]
+    if not parts:
+        raise UsageError('There is nothing to ask. Try: assistant ask "What is …?"')
+    return clean_text("\n\n".join(parts))
+
+
+def _answer(app: App, session: Session, question: Question, text: str, screen: Screen) -> int:
+    try:
+        context = app.context(session)
+        with screen.reply() as view:
+            app.progress.listener = view.waiting
+            view.waiting("")
+
+            def on_event(event: Event) -> None:
+                if not isinstance(event, TextArrived):
+                    screen.notice(event.text)
+                elif question.stream:
+                    view.feed(event.text)
+
+            turn = run_turn(text, session, context.pipeline, on_event)
+            view.finish(turn.reply.finish_reason if turn.reply else None)
+        if not question.stream:
+            _print_whole(turn, session, question, screen)
+        return _code(turn)
+    finally:
+        app.worker.drain(timeout=1.0)
+        session.close()
+        if session.unsaved:
+            screen.error(f"This exchange could not be saved: {session.saving_failure}.")
+
+
+def _print_whole(turn: Turn, session: Session, question: Question, screen: Screen) -> None:
+    reply = turn.reply
+    if reply is None:
+        return
+    if not question.as_json:
+        screen.answer(reply.text)
+        return
+    document = {
+        "reply": reply.text,
+        "session": session.id,
+        "turn": reply.turn,
+        "usage": msgspec.to_builtins(reply.usage) if reply.usage else None,
+        "model": reply.model,
+    }
+    screen.answer(json.dumps(document, ensure_ascii=False))
+
+
+def _code(turn: Turn) -> int:
+    if turn.reply is None or turn.reply.finish_reason == INTERRUPTED:
+        return ExitCode.INTERRUPTED
+    return ExitCode.MODEL if turn.reply.finish_reason == BROKEN else ExitCode.OK

@@ -1,0 +1,242 @@
+"""The screen: the only place that writes to it, and only to the right stream.
+
+Text of users, models, files and errors is printed as it is: control sequences are stripped, and
+nothing in it is ever read as markup. rich is imported with the first thing that needs it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from assistant.commands.outputs import Bar, Table, Text, Transcript
+from assistant.messages import BROKEN, INTERRUPTED, Message
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text as RichText
+
+    from assistant.terminal.markdown_stream import MarkdownStream
+
+# All control characters but tab and newline, whole escape sequences first.
+_CONTROL = re.compile(
+    r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[PX^_][^\x1b]*(?:\x1b\\)?|.?)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]",
+    re.DOTALL,
+)
+RECAP_CHARACTERS = 400
+
+
+def plain(text: str) -> str:
+    """Text without control sequences, as it may go to a terminal."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n"))
+
+
+class Screen:
+    """Draws outputs. `answers` gets replies and what was asked for, `asides` the rest.
+
+    In a conversation both are the terminal; in one-shot mode answers are stdout alone.
+    """
+
+    def __init__(self, answers: TextIO, asides: TextIO) -> None:
+        self._answers = answers
+        self._asides = asides
+        self._consoles: dict[int, Console] = {}
+
+    # --- plain lines ----------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """A line of ours beside the conversation."""
+        print(plain(text), file=self._asides, flush=True)
+
+    def error(self, text: str) -> None:
+        """A sentence about what went wrong."""
+        self._styled(text, "red")
+
+    def notice(self, text: str) -> None:
+        """A sentence the user should know, that is no error."""
+        self._styled(text, "yellow")
+
+    def _styled(self, text: str, style: str) -> None:
+        from rich.text import Text as RichText
+
+        self._console(self._asides).print(RichText(plain(text), style=style))
+
+    def answer(self, text: str) -> None:
+        """Text that was asked for, to the stream for answers."""
+        print(plain(text), file=self._answers, flush=True)
+
+    def ask(self, question: str) -> None:
+        """A question; the cursor stays behind it."""
+        print(plain(question), end="", file=self._asides, flush=True)
+
+    # --- outputs of commands --------------------------------------------------------------------
+
+    def show(self, output: Text | Table | Bar | Transcript) -> None:
+        """Draw what a command returned."""
+        match output:
+            case Text():
+                self.answer(output.text)
+            case Table():
+                self._table(output)
+            case Bar():
+                self._bar(output)
+            case Transcript():
+                self._transcript(output)
+
+    def _table(self, output: Table) -> None:
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text as RichText
+
+        table = RichTable(
+            box=box.SIMPLE_HEAD, title=RichText(plain(output.title)) if output.title else None,
+            title_justify="left", pad_edge=False, show_edge=False,
+        )  # fmt: skip
+        for column in output.columns:
+            table.add_column(column, overflow="fold")
+        for row in output.rows:
+            table.add_row(*(RichText(plain(cell)) for cell in row))
+        self._draw(table)
+        self._note(output.note)
+
+    def _bar(self, output: Bar) -> None:
+        from rich.text import Text as RichText
+
+        console = self._console(self._answers)
+        total = max(1, sum(share.size for share in output.shares))
+        width = max(4, min(48, console.width - 30))
+        lines = [RichText(plain(output.title))]
+        for share in output.shares:
+            filled = round(width * share.size / total)
+            glyph = "█" if share.used else "░"
+            percent = 100 * share.size / total
+            lines.append(
+                RichText(
+                    f"{share.name:<9}{output.mark}{share.size:>9,} {percent:5.1f} %  "
+                    f"{glyph * filled}"
+                )
+            )
+        for line in lines:
+            self._draw(line)
+        self._note(output.note)
+
+    def _transcript(self, output: Transcript) -> None:
+        if output.title:
+            self._styled(output.title, "bold")
+        self._note(output.note)
+        for message in output.messages:
+            self._message(message, output.failures.get(message.turn))
+
+    def recap(self, output: Transcript) -> None:
+        """The end of a conversation, each message shortened to a few lines."""
+        self._styled(output.title, "bold")
+        for message in output.messages:
+            shortened = shorten(message.text, RECAP_CHARACTERS)
+            self._message(message, output.failures.get(message.turn), shortened)
+
+    def _message(self, message: Message, failure: str | None, text: str | None = None) -> None:
+        from rich.text import Text as RichText
+
+        when = f"{message.ts.astimezone():%Y-%m-%d %H:%M}" if message.ts else ""
+        who = {"user": "You", "assistant": "Assistant", "tool": "Tool"}.get(message.role, "")
+        head = RichText(f"{who} · {message.turn} · {when}", style="bold")
+        self._draw(head)
+        self._draw(RichText(plain(message.text if text is None else text)))
+        if message.finish_reason in (INTERRUPTED, BROKEN):
+            self._draw(cut_mark(message.finish_reason))
+        if failure is not None and message.role == "user":
+            self._draw(RichText(f"(no reply: {plain(failure)})", style="yellow"))
+
+    def _note(self, note: str) -> None:
+        if note:
+            from rich.text import Text as RichText
+
+            self._draw(RichText(plain(note), style="dim"))
+
+    def _draw(self, renderable: RenderableType) -> None:
+        self._console(self._answers).print(renderable)
+
+    # --- a reply as it streams ------------------------------------------------------------------
+
+    @contextmanager
+    def reply(self) -> Iterator[ReplyView]:
+        """Where a reply is drawn while it comes; closed, its last line is final."""
+        view = ReplyView(self._console(self._answers), self._console(self._asides))
+        try:
+            yield view
+        finally:
+            view.finish()
+
+    def _console(self, stream: TextIO) -> Console:
+        if id(stream) not in self._consoles:
+            from rich.console import Console
+
+            self._consoles[id(stream)] = Console(
+                file=stream, markup=False, emoji=False, highlight=False
+            )
+        return self._consoles[id(stream)]
+
+
+class ReplyView:
+    """A waiting sign, then the reply as Markdown."""
+
+    def __init__(self, console: Console, asides: Console) -> None:
+        from assistant.terminal.markdown_stream import MarkdownStream
+
+        self._asides = asides
+        self._stream: MarkdownStream = MarkdownStream(console)
+        self._status = asides.status("…") if asides.is_terminal else None
+
+    def waiting(self, text: str) -> None:
+        """Say what is waited for, until the first words come."""
+        status = self._status
+        if status is not None:
+            status.update(plain(text) or "…")
+            status.start()
+
+    def feed(self, text: str) -> None:
+        self._stop_waiting()
+        self._stream.feed(text)
+
+    def finish(self, finish_reason: str | None = None) -> None:
+        """Draw what is left; a reply that was cut short says so."""
+        self._stop_waiting()
+        self._stream.finish()
+        if finish_reason in (INTERRUPTED, BROKEN, "length"):
+            self._asides.print(cut_mark(finish_reason))
+
+    def _stop_waiting(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def cut_mark(finish_reason: str) -> RichText:
+    from rich.text import Text as RichText
+
+    reasons = {
+        INTERRUPTED: "(stopped here)",
+        BROKEN: "(the connection broke here)",
+        "length": "(cut here: the reply reached its limit; budget.reply raises it)",
+    }
+    return RichText(reasons[finish_reason], style="yellow")
+
+
+def shorten(text: str, length: int) -> str:
+    """The start of a text, on one line for a list or a few for a recap."""
+    text = text.strip()
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+
+
+def terminal_screen() -> Screen:
+    """A conversation: everything goes to the terminal."""
+    return Screen(sys.stdout, sys.stdout)
+
+
+def one_shot_screen() -> Screen:
+    """A script: the answer alone on stdout."""
+    return Screen(sys.stdout, sys.stderr)

@@ -1,0 +1,139 @@
+"""The conversation loop: a line in, a command's output or a reply out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from assistant.app import App
+from assistant.commands.context import CommandContext
+from assistant.commands.outputs import Ask, Confirm, Output, Quit
+from assistant.commands.registry import is_command, looks_like_command
+from assistant.errors import AssistantError, MessageTooBig
+from assistant.messages import Content, Message, clean_text
+from assistant.terminal.line_editor import LineEditor
+from assistant.terminal.render import ReplyView, Screen
+from assistant.turn import Event, Notice, TextArrived, run_turn
+
+log = logging.getLogger(__name__)
+
+LEAVING = "To leave: Ctrl-D, or /exit. The conversation is kept."
+
+
+class Repl:
+    """Reads lines until the user leaves. Errors are shown here, and the conversation goes on."""
+
+    def __init__(
+        self, app: App, context: CommandContext, editor: LineEditor, screen: Screen
+    ) -> None:
+        self._app = app
+        self._context = context
+        self._editor = editor
+        self._screen = screen
+        self._warned_unsaved = False
+
+    def run(self) -> None:
+        started: Callable[[], None] = self._app.warm_up
+        while True:
+            try:
+                line = clean_text(self._editor.read(started))
+                if not self.handle(line):
+                    return
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                self._screen.say(LEAVING)
+            started = _nothing
+
+    def handle(self, line: str) -> bool:
+        """One line; False when the user leaves."""
+        if not line.strip():
+            return True
+        try:
+            if is_command(line):
+                output = self._context.registry.run(line, self._context)
+                return self._show(output)
+            if looks_like_command(line):
+                self._screen.notice("Sent as text: this is no command (/help lists them).")
+            self._ask(line)
+        except AssistantError as error:
+            self._screen.error(str(error))
+        except KeyboardInterrupt:
+            self._context.session.settle()
+            self._screen.say("Stopped.")
+        except Exception:
+            log.exception("A line could not be handled")
+            self._screen.error(
+                "Something went wrong that should not (a bug). What you said is saved; details are "
+                f"in {self._app.settings.data_folder / 'logs' / 'assistant.log'}."
+            )
+        self._warn_when_unsaved()
+        return True
+
+    def _show(self, output: Output) -> bool:
+        match output:
+            case Quit():
+                return False
+            case Ask():
+                self._ask(output.message)
+            case Confirm():
+                if self._editor.confirm(output.question):
+                    return self._show(output.then())
+                self._screen.say("Nothing was changed.")
+            case _:
+                self._screen.show(output)
+        return True
+
+    def _ask(self, question: Content | Message) -> None:
+        """One turn; a message that is too big is cut only when the user agrees."""
+        try:
+            self._turn(question)
+        except MessageTooBig as error:
+            self._screen.error(str(error))
+            unanswered = self._context.session.unanswered
+            if unanswered is None or not self._editor.confirm(
+                "Send it now with its middle left out, marked where?"
+            ):
+                self._screen.say("Kept, not sent. /retry asks this question again.")
+                return
+            self._turn(unanswered, cut_message=True)
+
+    def _turn(self, question: Content | Message, *, cut_message: bool = False) -> None:
+        session = self._context.session
+        with self._screen.reply() as view:
+            progress = self._app.progress
+            progress.listener = view.waiting
+            view.waiting(progress.text)
+            turn = run_turn(
+                question,
+                session,
+                self._context.pipeline,
+                lambda event: self._on_event(event, view),
+                cut_message=cut_message,
+            )
+            view.finish(turn.reply.finish_reason if turn.reply else None)
+        self._context.last_turn = turn
+        if turn.reply is None:
+            self._screen.say("Stopped before the first word. /retry asks again.")
+
+    def _on_event(self, event: Event, view: ReplyView) -> None:
+        match event:
+            case TextArrived():
+                view.feed(event.text)
+            case Notice():
+                self._screen.notice(event.text)
+
+    def _warn_when_unsaved(self) -> None:
+        session = self._context.session
+        if session.unsaved and not self._warned_unsaved:
+            self._screen.error(
+                f"This conversation is NOT being saved: {session.saving_failure}. It goes on, and "
+                "what was said since is written as soon as the disk takes it again."
+            )
+        if self._warned_unsaved and not session.unsaved:
+            self._screen.notice("Saving works again; everything said meanwhile is in the file.")
+        self._warned_unsaved = bool(session.unsaved)
+
+
+def _nothing() -> None:
+    """Only the first prompt has something to start."""

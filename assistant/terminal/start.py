@@ -1,0 +1,192 @@
+"""Starting a conversation: settings, the session, the line editor; and leaving it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from assistant import __version__
+from assistant.app import App, build_app
+from assistant.commands.context import CommandContext
+from assistant.commands.session import recap
+from assistant.errors import AssistantError, SessionInUse
+from assistant.memory.session import Session
+from assistant.settings import LoadedSettings, find_home, load_settings
+from assistant.terminal.exit_codes import ExitCode, exit_code_for
+from assistant.terminal.render import Screen, terminal_screen
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asked for."""
+
+    session: str | None = None
+    continue_last: bool = False
+    private: bool = False
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """Settings given as flags, by dotted name."""
+
+
+def read_settings(flags: Mapping[str, Any]) -> LoadedSettings:
+    return load_settings(find_home(os.environ), os.environ, flags)
+
+
+def chat(options: Options) -> int:
+    """Hold a conversation in this terminal; returns the exit code."""
+    screen = terminal_screen()
+    if sys.stdin is None or sys.stdin.closed:
+        print(
+            'There is no input to read from. `assistant ask "…"` asks one question without a '
+            "terminal.",
+            file=sys.stderr,
+        )
+        return ExitCode.USAGE
+    settings = read_settings(options.flags)
+    for problem in settings.problems:
+        screen.notice(problem)
+    app = build_app(settings, private=options.private)
+    try:
+        session = open_session(app, options, screen)
+        if session is None:
+            return ExitCode.OK
+        converse(app, session, screen)
+        return ExitCode.OK
+    except AssistantError as error:
+        screen.error(str(error))
+        return exit_code_for(error)
+    finally:
+        app.close()
+
+
+def converse(app: App, session: Session, screen: Screen) -> None:
+    """From the greeting to the command that resumes."""
+    from assistant.terminal.repl import Repl
+
+    context = app.context(session)
+    greet(app, session, screen)
+    try:
+        Repl(app, context, _editor(app, context), screen).run()
+    finally:
+        app.worker.drain(timeout=1.0)
+        context.session.close()
+        farewell(context.session, screen)
+
+
+def open_session(app: App, options: Options, screen: Screen) -> Session | None:
+    """The session the options ask for; None when the user, asked, wants none."""
+    if options.private:
+        return app.store.create(private=True)
+    if options.session is not None:
+        session_id = app.store.find(options.session).id
+    elif options.continue_last:
+        session_id, own = app.last_session_id()
+        if not own:
+            screen.notice("This window has no session yet: going on with the one used last.")
+    else:
+        return app.store.create()
+    try:
+        return app.store.open(session_id)
+    except SessionInUse as error:
+        return _in_use(app, error, screen)
+
+
+def _in_use(app: App, error: SessionInUse, screen: Screen) -> Session | None:
+    """Two terminals, one session: read along, go on in a copy, or leave it."""
+    if not sys.stdin.isatty():
+        raise error
+    screen.notice(str(error))
+    print(
+        "[r]ead along, [c]opy it and go on there, or anything else to leave: ", end="", flush=True
+    )
+    choice = sys.stdin.readline().strip().lower()
+    if choice not in ("r", "c"):
+        return None
+    session = app.store.open(error.session_id, read_only=True)
+    return session if choice == "r" else app.store.fork(session)
+
+
+def greet(app: App, session: Session, screen: Screen) -> None:
+    """Two lines: what answers, and where help is; on resume the end of what was said."""
+    model = app.pipeline.model
+    private = " · private: nothing of this is kept" if session.private else ""
+    screen.say(f"assistant {__version__} · {model.name}{private} · /help")
+    if not app.settings.values.uses_endpoint:
+        screen.say(
+            "This is a small model that runs inside the program: fine for trying things out, slow, "
+            "and wrong more often than a large one. `assistant setup` sets a better one."
+        )
+    for notice in session.notices:
+        screen.notice(notice)
+    if session.turns:
+        screen.recap(recap(session, app.settings.values.session.recap))
+        screen.say(_ago(session, app.clock()))
+    if session.unanswered is not None:
+        screen.notice("Your last message has no reply. /retry asks it again.")
+
+
+def _ago(session: Session, now: datetime) -> str:
+    from humanize import naturaltime
+
+    last = session.history[len(session.history) - 1].ts
+    return f"Last said {naturaltime(last, when=now)}." if last else ""
+
+
+def farewell(session: Session, screen: Screen) -> None:
+    """The command that resumes; and what could not be saved."""
+    if session.unsaved:
+        screen.error(
+            f"{session.unsaved} records could not be saved ({session.saving_failure}) and are lost "
+            "with this window. Copy what you need from it."
+        )
+    if session.turns and not session.private:
+        screen.say(f"To go on: {resume_command(session.id)}")
+
+
+def resume_command(session_id: str) -> str:
+    """A command line that works from the folder we stand in."""
+    started = Path(sys.argv[0]).absolute()
+    found = shutil.which(started.name)
+    if found is not None and Path(found).absolute() == started:
+        command = started.name
+    else:
+        here = Path.cwd()
+        command = str(started.relative_to(here)) if started.is_relative_to(here) else str(started)
+    return f"{shlex.quote(command)} --session {session_id}"
+
+
+def _editor(app: App, context: CommandContext) -> Any:
+    from assistant.terminal.completion import SlashCompleter
+    from assistant.terminal.line_editor import PipedLines, PromptLineEditor
+
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        return PipedLines(sys.stdin)
+    history = None if context.session.private else app.settings.data_folder / "prompt_history"
+    return PromptLineEditor(
+        history=history,
+        completer=SlashCompleter(lambda: context),
+        toolbar=lambda: toolbar_parts(context),
+    )
+
+
+def toolbar_parts(context: CommandContext) -> list[str]:
+    """Title, model and budget, the most important first; a narrow window shows fewer."""
+    session, turn = context.session, context.last_turn
+    parts = [session.title or "new session"]
+    if session.private:
+        parts.insert(0, "PRIVATE")
+    if session.read_only:
+        parts.insert(0, "READING ONLY")
+    if session.unsaved:
+        parts.insert(0, "NOT SAVED")
+    if turn is not None:
+        mark = "" if turn.prompt.exact else "~"
+        parts.append(f"{mark}{turn.prompt.tokens:,} of {turn.prompt.window:,} tokens")
+    parts.append(context.pipeline.model.name)
+    return parts

@@ -1,0 +1,252 @@
+"""One turn, readable top to bottom: a question goes in, a saved reply comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from assistant.errors import (
+    ChatModelError,
+    ContextTooLong,
+    RequestRejected,
+    ServerFailed,
+    StreamBroken,
+)
+from assistant.memory.assembly import Fixed, assemble
+from assistant.memory.model_profiles import ModelProfile, ModelProfiles
+from assistant.memory.session import Session
+from assistant.memory.token_budget import TokenBudget, counted, message_tokens
+from assistant.messages import (
+    BROKEN,
+    INTERRUPTED,
+    Content,
+    Message,
+    TokenCount,
+    ToolCall,
+    Usage,
+    clean_content,
+    clean_text,
+)
+from assistant.prompt import Prompt
+from assistant.protocols import ChatModel, TokenCounter
+
+
+@dataclass(frozen=True)
+class BudgetLimits:
+    """How large the parts of a prompt may be, in tokens; a user raises them in the config."""
+
+    window: int | None
+    """The model's window where the user set it; else it is found out."""
+    reply: int
+    history: int
+    trigger: int
+    recent_messages: int
+
+
+@dataclass(frozen=True)
+class TextArrived:
+    """A piece of the reply; it is on the disk already."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A sentence for the user, beside the reply."""
+
+    text: str
+
+
+Event: TypeAlias = TextArrived | Notice
+OnEvent: TypeAlias = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What happened: the question, exactly what was sent, and the reply as it was saved.
+
+    `reply` is None when the user stopped it before its first word.
+    """
+
+    question: Message
+    prompt: Prompt
+    reply: Message | None
+
+
+@dataclass
+class Pipeline:
+    """What a turn passes through. Built in one place: app.py."""
+
+    model: ChatModel
+    counter: TokenCounter
+    profiles: ModelProfiles
+    fixed: Fixed
+    limits: BudgetLimits
+    clock: Callable[[], datetime]
+    hand_over: Callable[[Session, Turn], None]
+    """Takes the finished turn to the worker: what it need not wait for."""
+
+    def profile(self) -> ModelProfile:
+        return self.profiles.profile(
+            self.model.address, self.model.name, configured=self.limits.window
+        )
+
+    def budget(self) -> TokenBudget:
+        """The model's window shared out, in our tokens."""
+        profile = self.profile()
+        return TokenBudget.for_window(
+            profile.ours(profile.window),
+            reserve=self.limits.reply,
+            history=self.limits.history,
+            trigger=self.limits.trigger,
+            recent_messages=self.limits.recent_messages,
+        )
+
+
+def run_turn(
+    question: Content | Message,
+    session: Session,
+    pipeline: Pipeline,
+    on_event: OnEvent,
+    *,
+    cut_message: bool = False,
+) -> Turn:
+    """Ask the model one question in a session, and save its reply.
+
+    `question` is what the user typed, or the session's own unanswered message when it is asked
+    again. A message too big for the window raises MessageTooBig, and is sent with its middle cut
+    out only with `cut_message`. A reply that fails raises a ChatModelError; the question stays,
+    marked. Ctrl-C keeps what came.
+    """
+    # 1. Save the user's message, before anything can fail.
+    asked = _saved_question(question, session, pipeline)
+
+    # 2. Budget: what the window leaves for the reply, the history and the message.
+    budget = pipeline.budget()
+
+    # 3. Assemble the prompt: what is fixed, the recent turns that fit, the message.
+    prompt = _assemble(session, pipeline, budget, cut_message)
+
+    # 4. Reply, streaming; a window learnt from the endpoint's refusal is used at once.
+    try:
+        try:
+            reply = _stream_reply(asked, prompt, session, pipeline, on_event)
+        except ContextTooLong as error:
+            prompt = _shrunk(error, prompt, session, pipeline, cut_message)
+            on_event(Notice(f"The model takes {prompt.window:,} tokens at most: sending less."))
+            reply = _stream_reply(asked, prompt, session, pipeline, on_event)
+    except ChatModelError as error:
+        rejected = isinstance(error, RequestRejected)
+        session.fail(asked.turn, str(error), rejected=rejected)
+        raise
+
+    # 5. Save the reply, or the part of it that came.
+    if reply is None:
+        session.fail(asked.turn, "stopped before the first word")
+        return Turn(asked, prompt, None)
+    saved = session.answer(_with_count(reply, pipeline.counter))
+
+    # 6. Hand over what the next prompt need not wait for.
+    turn = Turn(asked, prompt, saved)
+    pipeline.hand_over(session, turn)
+    return turn
+
+
+def _saved_question(question: Content | Message, session: Session, pipeline: Pipeline) -> Message:
+    """Save what was typed at once; its count goes with it unless that would mean waiting."""
+    if isinstance(question, Message):
+        return question
+    content = clean_content(question)
+    counter = pipeline.counter
+    if not counter.ready:
+        return session.ask(content)
+    tokens = message_tokens(Message(role="user", content=content), counter.count)
+    return session.ask(content, TokenCount(counter.encoding, tokens))
+
+
+def _assemble(
+    session: Session, pipeline: Pipeline, budget: TokenBudget, cut_message: bool
+) -> Prompt:
+    return assemble(
+        session,
+        pipeline.fixed,
+        budget,
+        pipeline.counter,
+        pipeline.clock(),
+        cut_message=cut_message,
+    )
+
+
+def _shrunk(
+    error: ContextTooLong, prompt: Prompt, session: Session, pipeline: Pipeline, cut_message: bool
+) -> Prompt:
+    """The prompt again for the window the endpoint named, or for half when it named none.
+
+    Raises the error when the new prompt would be no smaller: asking again would change nothing.
+    """
+    model, profile = pipeline.model, pipeline.profile()
+    limit = error.limit if error.limit is not None else profile.window // 2
+    pipeline.profiles.refused(model.address, model.name, limit)
+    smaller = _assemble(session, pipeline, pipeline.budget(), cut_message)
+    if smaller.tokens + smaller.reserve >= prompt.tokens + prompt.reserve:
+        raise error
+    return smaller
+
+
+def _stream_reply(
+    asked: Message, prompt: Prompt, session: Session, pipeline: Pipeline, on_event: OnEvent
+) -> Message | None:
+    """The reply as it streams in; each piece is on the disk before it is shown.
+
+    None when the user stopped it before anything came. A stream that breaks after its first
+    words gives the part, marked; before them it raises.
+    """
+    model = pipeline.model
+    pieces: list[str] = []
+    calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    answered_by = model.name
+    session.stream_starts(asked.turn, model.name)
+    try:
+        for part in model.stream(
+            prompt.messages, tools=prompt.tools, max_tokens=max(1, prompt.reserve)
+        ):
+            if part.text:
+                text = clean_text(part.text)
+                session.keep_part(text)
+                pieces.append(text)
+                on_event(TextArrived(text))
+            calls = part.tool_calls or calls
+            finish_reason = part.finish_reason or finish_reason
+            usage = part.usage or usage
+            answered_by = part.model or answered_by
+    except KeyboardInterrupt:
+        finish_reason = INTERRUPTED
+        if not pieces:
+            return None
+    except StreamBroken as error:
+        finish_reason = BROKEN
+        if not pieces:
+            raise
+        on_event(Notice(f"{error} What came is kept, marked as cut short."))
+    if not pieces and not calls:
+        raise ServerFailed(
+            f"The model {model.name} answered with nothing. /retry asks again; another model may "
+            "do better (/model)."
+        )
+    return Message(
+        role="assistant",
+        content="".join(pieces),
+        turn=asked.turn,
+        tool_calls=calls,
+        model=answered_by,
+        usage=usage,
+        finish_reason=finish_reason,
+    )
+
+
+def _with_count(message: Message, counter: TokenCounter) -> Message:
+    return counted(message, counter.encoding, message_tokens(message, counter.count))
