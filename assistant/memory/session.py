@@ -203,10 +203,19 @@ class Session:
             self._part.remove()
 
     def rename(self, title: str, by: Literal["user", "auto"] = "user") -> bool:
-        """Set the title; an automatic one never replaces one given by the user."""
+        """Set the title, and say whether it was set.
+
+        An automatic one never replaces one given by the user, and comes too late once the
+        session is closed.
+        """
         if by == "auto" and self.title_by == "user" and self.title:
             return False
-        self._append(TitleRecord(title=title, by=by, ts=self._clock()))
+        try:
+            self._append(TitleRecord(title=title, by=by, ts=self._clock()))
+        except SessionReadOnly:
+            if by == "user":
+                raise
+            return False
         self.title, self.title_by = title, by
         return True
 

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from assistant.errors import SessionChanged, SessionUnreadable
+from assistant.errors import SessionChanged, SessionReadOnly, SessionUnreadable
 from assistant.messages import Message
 
 FORMAT_VERSION = 1
@@ -148,10 +148,14 @@ class SessionLog:
     failure: str | None = None
     _waiting: list[bytes] = field(default_factory=list)
     _fd: int | None = None
+    _closed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def append(self, record: Record) -> None:
+        """Write a record to the disk. Raises SessionReadOnly after `close`."""
         with self._lock, interrupts_held():
+            if self._closed:
+                raise SessionReadOnly("This session is closed already: nothing was added to it.")
             self._waiting.append(encode(record))
             self._write_waiting()
 
@@ -171,9 +175,11 @@ class SessionLog:
         return len(self._waiting) if self.failure else 0
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        with self._lock:
+            self._closed = True
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
 
     def _write_waiting(self) -> None:
         try:

@@ -368,9 +368,14 @@ def _whole(
 
 def _end_on(history: History, kept: range, roles: Sequence[Role]) -> range:
     stop = kept.stop
-    while roles and stop > kept.start and history[stop - 1].role not in roles:
+    while roles and stop > kept.start and not _may_end(history[stop - 1], roles):
         stop -= 1
     return range(kept.start, stop)
+
+
+def _may_end(message: Message, roles: Sequence[Role]) -> bool:
+    # A call whose results were dropped would be refused by every endpoint.
+    return message.role in roles and not message.tool_calls
 
 
 def _partial(

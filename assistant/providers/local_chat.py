@@ -36,8 +36,11 @@ EMBEDDED_ADDRESS = "embedded"
 #: a child that died is noticed at once, without it.
 SILENCE = 900.0
 
-#: Seconds the child has to go by itself, and to be seen gone after its connection broke.
+#: Seconds the child has to go by itself when it is told to.
 PATIENCE = 0.5
+
+#: Seconds a dying process takes at most to give its memory back, its connections being cut already.
+DEATH = 2.0
 
 #: How a reply ends whose server is no more.
 _LOST = (Unreachable, ServerFailed, StreamBroken)
@@ -109,15 +112,19 @@ class LocalChat:
     def stream(
         self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
     ) -> Iterator[ReplyPart]:
-        """The reply in pieces. Loads the model first where that has not been done."""
-        running = self._ready()
-        try:
-            yield from running.chat.stream(messages, tools=tools, max_tokens=max_tokens)
-        except _LOST as error:
-            status = running.child.status(within=PATIENCE)
-            if status is None or self._closed:
-                raise
-            raise _died(status, type(error)) from error
+        """The reply in pieces. Loads the model first where it isn't running (any more)."""
+        for first in (True, False):
+            running = self._ready()
+            try:
+                yield from running.chat.stream(messages, tools=tools, max_tokens=max_tokens)
+                return
+            except _LOST as error:
+                status = running.child.status(within=DEATH)
+                if status is None or self._closed:
+                    raise
+                # Before the reply began: it may have died since the last one, so once more.
+                if isinstance(error, StreamBroken) or not first:
+                    raise _died(status, type(error)) from error
 
     def context_window(self) -> int:
         """The window the model is started with, in tokens. Doesn't load it."""

@@ -160,18 +160,18 @@ class OpenAIChat:
         """Raise `NotConfigured` for what can be seen to be wrong without asking anyone."""
         if not self._base_url and not self._api_key:
             raise NotConfigured(
-                "No model is set up. Put an API key in your .env, or the address of a server "
-                "that needs none."
+                "No model is set up. Run `assistant setup`, or put OPENAI_API_KEY in your .env, or "
+                "OPENAI_BASE_URL for a server that needs no key."
             )
         if not re.match(r"https?://[^/]", self.address, re.IGNORECASE):
             raise NotConfigured(
                 f"The address {self.address} must begin with http:// or https://. "
-                "Correct it in your .env."
+                "Correct OPENAI_BASE_URL in your .env."
             )
         if not re.fullmatch(r"[!-~]*", self._api_key):
             raise NotConfigured(
                 "The API key has characters in it that no key has, such as spaces. "
-                "Copy it into your .env again."
+                "Correct OPENAI_API_KEY in your .env."
             )
 
     def _connect(self) -> openai.OpenAI:

@@ -174,8 +174,8 @@ def public_address(base_url: str) -> str:
 def wrong_address(address: str) -> str:
     """What to do about an endpoint that answers, but not as the chat API would."""
     if "/v1" in address:
-        return f"Check that {address} is the address of an OpenAI-compatible API."
-    return f"Check the address {address}: most end in /v1."
+        return f"Check OPENAI_BASE_URL: is {address} an OpenAI-compatible API?"
+    return f"Check OPENAI_BASE_URL ({address}): most addresses end in /v1."
 
 
 def answer_of(error: openai.APIError, secrets: Sequence[str] = ()) -> Answer:
@@ -250,7 +250,7 @@ def _unreachable(error: Exception, call: Call) -> str:
 
     proxy = _proxy(call.address)
     host = urlsplit(proxy or call.address).hostname or call.place
-    remedy = "check the proxy settings (HTTPS_PROXY)" if proxy else f"check {call.address}"
+    remedy = "check the proxy settings (HTTPS_PROXY)" if proxy else "check OPENAI_BASE_URL"
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -497,8 +497,10 @@ _KEY_TEXT = re.compile(
 
 def _key_refused(call: Call) -> str:
     if not call.has_key:
-        return f"{call.place} asks for an API key, and none is set. Put one in your .env."
-    return f"{call.place} refused the API key. Check the key in your .env."
+        return (
+            f"{call.place} asks for an API key, and none is set. Put OPENAI_API_KEY in your .env."
+        )
+    return f"{call.place} refused the API key. Check OPENAI_API_KEY in your .env."
 
 
 def _no_such_model(answer: Answer, call: Call) -> Failure | None:
@@ -515,7 +517,7 @@ def _no_such_model(answer: Answer, call: Call) -> Failure | None:
     return Failure(
         UnknownModel(
             f"{call.place} has no model named {call.model}. "
-            f"{remedy or 'Check its name, or choose another one.'}"
+            f"{remedy or 'Check MODEL_NAME in your .env.'}"
         )
     )
 
@@ -533,7 +535,7 @@ def _by_status(answer: Answer, call: Call) -> Failure:
     if 300 <= status < 400:
         where = f" to {answer.redirect}" if answer.redirect else ""
         return Failure(
-            ServerFailed(f"{call.address} redirects{where}. Put the final address in your .env.")
+            ServerFailed(f"{call.address} redirects{where}. Set OPENAI_BASE_URL to where it ends.")
         )
     if status == 403:
         return Failure(

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from assistant.messages import ImagePart, Message, Part, ToolCall, Usage
+from assistant.messages import ImagePart, Message, Part, ToolCall, Usage, clean_text
 from assistant.protocols import ReplyPart
 
 #: Finish reasons by which an endpoint says that it gave up, not that the reply is whole.
@@ -25,22 +25,12 @@ def request_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 def sendable(value: Any) -> Any:
     """The same JSON value without lone surrogates, which no UTF-8 can carry."""
     if isinstance(value, str):
-        return whole_characters(value)
+        return clean_text(value)
     if isinstance(value, dict):
         return {sendable(key): sendable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [sendable(item) for item in value]
     return value
-
-
-def whole_characters(text: str) -> str:
-    """The same text with U+FFFD in place of each lone surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # Through UTF-16, so that the two halves of one character find together.
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 class Reply:
@@ -71,7 +61,7 @@ class Reply:
         choices = [choice for choice in chunk.choices or () if not choice.index]
         text = "".join(self._add_choice(choice) for choice in choices)
         self.begun = self.begun or bool(text)
-        return whole_characters(text)
+        return clean_text(text)
 
     def last_part(self) -> ReplyPart:
         """What is only known at the end: tool calls, finish reason, usage and model."""
@@ -154,7 +144,7 @@ class _CallInPieces:
     def whole(self) -> ToolCall:
         # Without an id the tool's result could not be matched with its call later.
         call_id = self.id or f"call_{os.urandom(6).hex()}"
-        return ToolCall(call_id, self.name, whole_characters(self.arguments))
+        return ToolCall(call_id, self.name, clean_text(self.arguments))
 
 
 def _request_message(message: Message) -> dict[str, Any]:

@@ -1,0 +1,381 @@
+"""Sessions on real files: made, resumed, found, listed, shared between processes."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import (
+    SessionAmbiguous,
+    SessionError,
+    SessionInUse,
+    SessionNotFound,
+    SessionReadOnly,
+)
+from assistant.memory.session import Session
+from assistant.memory.session_store import SessionStore
+from assistant.messages import INTERRUPTED, ImagePart, ImageUrl, Message, TextPart
+from tests.fakes import FakeClock, FakeIds
+
+
+def reply(session: Session, text: str) -> Message:
+    return session.answer(Message(role="assistant", content=text, turn=session.turns, model="m"))
+
+
+def talk(store: SessionStore, *exchanges: tuple[str, str], title: str | None = None) -> str:
+    session = store.create()
+    for question, answer in exchanges:
+        session.ask(question)
+        reply(session, answer)
+    if title:
+        session.rename(title)
+    session.close()
+    return session.id
+
+
+def said(session: Session) -> list[tuple[str, str]]:
+    return [(one.role, one.text) for one in session.history.slice(range(len(session.history)))]
+
+
+def test_a_session_comes_back_as_it_was(store: SessionStore) -> None:
+    session_id = talk(store, ("做宫保鸡丁", "好的！"), ("需要什么？", "鸡肉、花生。"))
+    session = store.open(session_id)
+    assert said(session) == [
+        ("user", "做宫保鸡丁"),
+        ("assistant", "好的！"),
+        ("user", "需要什么？"),
+        ("assistant", "鸡肉、花生。"),
+    ]
+    assert [one.id for one in session.history.slice(range(4))] == [1, 2, 3, 4]
+    assert [one.turn for one in session.history.slice(range(4))] == [1, 1, 2, 2]
+    session.ask("and then?")
+    assert (session.history[4].id, session.history[4].turn) == (5, 3)
+    session.close()
+
+
+def test_content_in_parts_is_stored(store: SessionStore) -> None:
+    parts = (TextPart("what is this?"), ImagePart(ImageUrl("https://example.org/x.png")))
+    session = store.create()
+    session.ask(parts)
+    session.close()
+    again = store.open(session.id)
+    assert again.history[0].content == parts
+    assert again.history[0].text == "what is this?\n[image]"
+    again.close()
+
+
+def test_a_session_without_words_leaves_no_file(store: SessionStore, home: Path) -> None:
+    store.create().close()
+    assert list((home / "sessions").iterdir()) == []
+    assert list(store.list()) == []
+
+
+def test_folders_and_files_are_private(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    store.list()
+    for folder in (home / "sessions", home / "data", home / "data" / "locks"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert (home / "sessions" / f"{session_id}.jsonl").exists()
+
+
+def test_a_private_session_leaves_nothing(store: SessionStore, home: Path) -> None:
+    session = store.create(private=True)
+    session.ask("secret plan")
+    session.stream_starts(1, "m")
+    session.keep_part("secret")
+    reply(session, "secret answer")
+    session.rename("secret title")
+    assert said(session) == [("user", "secret plan"), ("assistant", "secret answer")]
+    session.close()
+    assert not home.exists()
+
+
+# --- finding ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def three(store: SessionStore) -> SessionStore:
+    talk(store, ("a", "b"), title="Trip to Kyoto")
+    talk(store, ("a", "b"), title="川菜")
+    talk(store, ("a", "b"), title="Trip to Rome")
+    return store
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ("s1", "s1"),
+        ("S1", "s1"),
+        ("Trip to Kyoto", "s1"),
+        ("trip to kyoto", "s1"),
+        ("川菜", "s2"),
+        ("kyoto", "s1"),
+        (" s3 ", "s3"),
+    ],
+)
+def test_a_session_is_found(three: SessionStore, reference: str, found: str) -> None:
+    assert three.find(reference).id == found
+
+
+def test_a_unique_start_of_an_id_is_enough(home: Path, clock: FakeClock) -> None:
+    ids = iter(["20260101-a", "20260202-b", "20260203-c"])
+    store = SessionStore(home / "sessions", home / "data", clock=clock, new_id=lambda: next(ids))
+    for _ in range(3):
+        talk(store, ("a", "b"))
+    assert store.find("202601").id == "20260101-a"
+    with pytest.raises(SessionAmbiguous, match="fits 2 sessions"):
+        store.find("202602")
+
+
+def test_an_ambiguous_title_names_the_candidates(three: SessionStore) -> None:
+    with pytest.raises(SessionAmbiguous) as caught:
+        three.find("trip")
+    assert "s1  Trip to Kyoto" in str(caught.value)
+    assert "s3  Trip to Rome" in str(caught.value)
+
+
+@pytest.mark.parametrize("reference", ["nothing", "", "../s1", "s1/../s1", "/etc/passwd", "s1.jsonl"])
+def test_what_is_no_session_is_not_found(three: SessionStore, reference: str) -> None:
+    with pytest.raises(SessionNotFound):
+        three.find(reference)
+    with pytest.raises(SessionNotFound):
+        three.open(reference)
+    with pytest.raises(SessionNotFound):
+        three.delete(reference)
+
+
+# --- listing ------------------------------------------------------------------------------------
+
+
+def test_the_list_has_the_last_used_first(three: SessionStore, home: Path) -> None:
+    os.utime(home / "sessions" / "s2.jsonl", ns=(2 * 10**18, 2 * 10**18))
+    assert [info.id for info in three.list()][0] == "s2"
+    assert {info.title for info in three.list()} == {"Trip to Kyoto", "川菜", "Trip to Rome"}
+    assert {info.turns for info in three.list()} == {1}
+
+
+def test_listing_reads_no_bodies_of_files_it_knows(three: SessionStore, home: Path) -> None:
+    three.list()
+    path = home / "sessions" / "s1.jsonl"
+    state, size = path.stat(), path.stat().st_size
+    path.write_bytes(b"\0" * size)
+    os.utime(path, ns=(state.st_mtime_ns, state.st_mtime_ns))
+    assert {info.title for info in three.list()} == {"Trip to Kyoto", "川菜", "Trip to Rome"}
+
+
+@pytest.mark.parametrize("catalog", [b"", b"{", b'{"s1": 5}', b"\xff"])
+def test_a_broken_catalog_is_made_again(three: SessionStore, home: Path, catalog: bytes) -> None:
+    before = list(three.list())
+    (home / "data" / "sessions.json").write_bytes(catalog)
+    assert list(three.list()) == before
+
+
+def test_foreign_files_are_no_sessions(three: SessionStore, home: Path) -> None:
+    for name in ("README.md", "Upper.jsonl", ".s1.jsonl.123.tmp", "a b.jsonl"):
+        (home / "sessions" / name).write_text("x")
+    assert len(three.list()) == 3
+
+
+# --- titles -------------------------------------------------------------------------------------
+
+
+def test_an_automatic_title_never_replaces_one_given_by_hand(store: SessionStore) -> None:
+    session = store.create()
+    session.ask("a")
+    assert session.rename("automatic", by="auto")
+    assert session.rename("better", by="auto")
+    assert session.rename("mine")
+    assert not session.rename("automatic again", by="auto")
+    session.close()
+    again = store.open(session.id)
+    assert (again.title, again.title_by) == ("mine", "user")
+    assert not again.rename("automatic again", by="auto")
+    again.close()
+
+
+def test_a_closed_session_takes_no_late_title(store: SessionStore, home: Path) -> None:
+    session = store.create()
+    session.ask("a")
+    session.close()
+    before = (home / "sessions" / "s1.jsonl").read_bytes()
+    assert not session.rename("late", by="auto")
+    assert (home / "sessions" / "s1.jsonl").read_bytes() == before
+
+
+def test_rename_and_delete_from_outside(three: SessionStore, home: Path) -> None:
+    three.rename("s1", "Osaka")
+    assert three.find("Osaka").id == "s1"
+    three.delete("s1")
+    assert [path.name for path in home.rglob("s1*")] == []
+    assert b"Osaka" not in (home / "data" / "sessions.json").read_bytes()
+    with pytest.raises(SessionNotFound):
+        three.find("Osaka")
+
+
+# --- one writer ---------------------------------------------------------------------------------
+
+
+def other(home: Path) -> SessionStore:
+    return SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds())
+
+
+def test_a_second_writer_is_told(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    session = store.open(session_id)
+    for attempt in (other(home).open, other(home).delete):
+        with pytest.raises(SessionInUse, match="open in another terminal") as caught:
+            attempt(session_id)
+        assert caught.value.session_id == session_id
+    session.close()
+    other(home).open(session_id).close()
+
+
+def test_reading_along_needs_no_lock_and_adds_nothing(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    session = store.open(session_id)
+    before = (home / "sessions" / f"{session_id}.jsonl").read_bytes()
+    reader = other(home).open(session_id, read_only=True)
+    assert said(reader) == [("user", "a"), ("assistant", "b")]
+    with pytest.raises(SessionReadOnly, match="nothing was added"):
+        reader.ask("c")
+    assert len(reader.history) == 2
+    assert (home / "sessions" / f"{session_id}.jsonl").read_bytes() == before
+    reader.close()
+    session.close()
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from assistant.memory.session_store import SessionStore
+from tests.fakes import FakeClock, FakeIds
+home = Path(sys.argv[1])
+session = SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds()).open("s1")
+print("open", flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_lock_of_a_killed_process_is_taken_over(store: SessionStore, home: Path) -> None:
+    talk(store, ("a", "b"))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(home)], stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        with pytest.raises(SessionInUse):
+            store.open("s1")
+        holder.kill()
+    session = store.open("s1")
+    assert session.ask("still works").turn == 2
+    session.close()
+
+
+def test_a_fork_goes_on_and_leaves_its_source_alone(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"), ("c", "d"), title="Kyoto")
+    source = store.open(session_id, read_only=True)
+    before = (home / "sessions" / f"{session_id}.jsonl").read_bytes()
+    copy = store.fork(source)
+    copy.ask("e")
+    copy.close()
+    assert (home / "sessions" / f"{session_id}.jsonl").read_bytes() == before
+    again = store.open(copy.id)
+    assert [text for _, text in said(again)] == ["a", "b", "c", "d", "e"]
+    assert (again.title, again.forked_from, again.turns) == ("Kyoto", session_id, 3)
+    again.close()
+
+
+# --- damage and interruption --------------------------------------------------------------------
+
+
+def test_a_reply_cut_off_by_a_kill_is_kept_and_marked(store: SessionStore, home: Path) -> None:
+    session = store.create()
+    session.ask("tell me")
+    session.stream_starts(1, "m")
+    session.keep_part("Once upon ")
+    session.keep_part("a time")
+    session.close()
+    again = store.open(session.id)
+    assert said(again) == [("user", "tell me"), ("assistant", "Once upon a time")]
+    assert again.history[1].finish_reason == INTERRUPTED
+    assert again.history[1].cut_short
+    assert not (home / "sessions" / "s1.part").exists()
+    again.close()
+
+
+def test_a_part_whose_reply_was_saved_already_is_dropped(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    part = home / "sessions" / f"{session_id}.part"
+    part.write_text('{"turn":1,"model":"m","ts":"2026-01-01T00:00:00Z"}\nb')
+    again = store.open(session_id)
+    assert said(again) == [("user", "a"), ("assistant", "b")]
+    assert not part.exists()
+    again.close()
+
+
+def test_a_question_without_a_reply_is_seen_on_resume(store: SessionStore) -> None:
+    session = store.create()
+    session.ask("hello?")
+    session.fail(1, "No answer in time.")
+    session.close()
+    again = store.open(session.id)
+    assert again.unanswered is not None
+    assert again.failures[1].reason == "No answer in time."
+    reply(again, "here I am")
+    assert again.unanswered is None
+    assert again.failures == {}
+    again.close()
+    assert store.open(session.id, read_only=True).failures == {}
+
+
+def test_a_newer_file_is_opened_for_reading_only(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    path = home / "sessions" / f"{session_id}.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"v":2,"type":"hologram"}\n')
+    session = store.open(session_id)
+    assert session.read_only
+    assert "newer version" in session.notices[0]
+    with pytest.raises(SessionReadOnly):
+        session.ask("c")
+    session.close()
+
+
+def test_damage_is_said_once_in_a_sentence(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    with (home / "sessions" / f"{session_id}.jsonl").open("ab") as file:
+        file.write(b"{broken\n{broken")
+    session = store.open(session_id)
+    assert session.notices == [
+        "2 lines of the session file can't be read and were skipped. They stay in the file as they "
+        "are; everything before and after them is here."
+    ]
+    session.ask("c")
+    session.close()
+    assert [text for _, text in said(store.open(session_id, read_only=True))] == ["a", "b", "c"]
+
+
+def test_an_empty_file_is_an_empty_session(store: SessionStore, home: Path) -> None:
+    talk(store, ("a", "b"))
+    (home / "sessions" / "s9.jsonl").touch()
+    session = store.open("s9")
+    assert session.notices == ["The session file was empty: the conversation starts here."]
+    session.ask("first")
+    session.close()
+    assert store.find("s9").turns == 1
+
+
+def test_a_home_that_can_not_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    folder = tmp_path / "file"
+    store = SessionStore(folder / "s", folder / "d", clock=FakeClock(), new_id=FakeIds())
+    with pytest.raises(SessionError, match="can't be made.*ASSISTANT_HOME"):
+        store.create()
