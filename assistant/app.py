@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from assistant.messages import Message
 from assistant.providers.local_chat import LocalChat
 from assistant.providers.openai_chat import OpenAIChat
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
-from assistant.settings import CHECKOUT, LoadedSettings, Settings
+from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
 from assistant.turn import BudgetLimits, Pipeline, Turn
 from assistant.worker import Worker
 
@@ -34,7 +34,9 @@ log = logging.getLogger(__name__)
 
 EMBEDDED_WINDOW = 8_192
 TITLE_TOKENS = 40
-PACKAGED_CONFIG = Path(__file__).resolve().parent / "config"
+# A trial is patient enough for a local server that loads its model first, and for reasoning.
+TRIAL_TIMEOUT = 60.0
+TRIAL_TOKENS = 500
 
 
 def local_now() -> datetime:
@@ -250,6 +252,31 @@ def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> OpenAIC
     )
 
 
+def endpoint_models(base_url: str | None, api_key: str | None) -> Sequence[str]:
+    """The models an endpoint offers. Raises ChatModelError."""
+    model = _endpoint("", base_url, api_key)
+    try:
+        return model.list_models()
+    finally:
+        model.close()
+
+
+def try_model(base_url: str | None, api_key: str | None, name: str) -> str:
+    """One short reply of a model, to see that it answers. Raises ChatModelError."""
+    model = _endpoint(name, base_url, api_key)
+    hello = Message(role="user", content="Say hello in three words.")
+    try:
+        return "".join(part.text for part in model.stream([hello], max_tokens=TRIAL_TOKENS))
+    finally:
+        model.close()
+
+
+def _endpoint(name: str, base_url: str | None, api_key: str | None) -> OpenAIChat:
+    return OpenAIChat(
+        name, base_url=base_url, api_key=api_key, timeout=TRIAL_TIMEOUT, max_retries=0
+    )
+
+
 def _limits(values: Settings) -> BudgetLimits:
     budget = values.budget
     return BudgetLimits(
@@ -263,7 +290,7 @@ def _limits(values: Settings) -> BudgetLimits:
 
 def read_prompt(home: Path, name: str) -> str:
     """A prompt by name: the home's own, else the one that came with the program."""
-    for folder in (home / "config", PACKAGED_CONFIG, CHECKOUT / "config"):
+    for folder in (home / "config", SHIPPED_CONFIG):
         try:
             return (folder / "prompts" / f"{name}.md").read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError):

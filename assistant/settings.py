@@ -16,7 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+CHECKOUT = PACKAGE.parent
+#: What came with the program: beside the package in a checkout, inside it when installed.
+SHIPPED_CONFIG = PACKAGE / "config" if (PACKAGE / "config").is_dir() else CHECKOUT / "config"
 
 #: The environment variables that are settings, and the setting each one sets.
 ENVIRONMENT = {

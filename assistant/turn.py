@@ -182,17 +182,18 @@ def _assemble(
 def _shrunk(
     error: ContextTooLong, prompt: Prompt, session: Session, pipeline: Pipeline, cut_message: bool
 ) -> Prompt:
-    """The prompt again for the window the endpoint named, or for half when it named none.
+    """The prompt again, for the window the endpoint named.
 
-    Raises the error when the new prompt would be no smaller: asking again would change nothing.
+    When it named none, or one that this prompt should have fitted, our count was wrong: then half
+    of what was sent is tried, in this run alone.
     """
-    model, profile = pipeline.model, pipeline.profile()
-    limit = error.limit if error.limit is not None else profile.window // 2
-    pipeline.profiles.refused(model.address, model.name, limit)
-    smaller = _assemble(session, pipeline, pipeline.budget(), cut_message)
-    if smaller.tokens + smaller.reserve >= prompt.tokens + prompt.reserve:
-        raise error
-    return smaller
+    model = pipeline.model
+    sent = int((prompt.tokens + prompt.reserve) * pipeline.profile().ratio)
+    if error.limit is not None and error.limit < sent:
+        pipeline.profiles.refused(model.address, model.name, error.limit)
+    else:
+        pipeline.profiles.guessed(model.address, model.name, sent // 2)
+    return _assemble(session, pipeline, pipeline.budget(), cut_message)
 
 
 def _stream_reply(

@@ -121,6 +121,10 @@ class ModelProfiles:
         self._refused[f"{address} {model}"] = window
         self._update(f"{address} {model}", window=window)
 
+    def guessed(self, address: str, model: str, window: int) -> None:
+        """A prompt was refused and no usable limit named: believed in this run, and not kept."""
+        self._refused[f"{address} {model}"] = window
+
     def measured(self, address: str, model: str, *, ours: int, theirs: int) -> None:
         """One prompt took `theirs` tokens by the endpoint's usage and `ours` by our count."""
         if ours <= 0 or not PLAUSIBLE_RATIO[0] <= theirs / ours <= PLAUSIBLE_RATIO[1]:

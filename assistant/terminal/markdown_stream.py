@@ -296,7 +296,7 @@ class _Pen:
 
 
 def _start_of_last(text: str, cells: int) -> int:
-    """Where the last `cells` cells of a text begin, or less where a wide character is in the way."""
+    """Where the last `cells` cells of a text begin; a wide character that half fits is left out."""
     begin = len(text)
     for start, _, width in reversed(split_graphemes(text)[0]):
         cells -= width

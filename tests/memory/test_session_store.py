@@ -142,7 +142,9 @@ def test_an_ambiguous_title_names_the_candidates(three: SessionStore) -> None:
     assert "s3  Trip to Rome" in str(caught.value)
 
 
-@pytest.mark.parametrize("reference", ["nothing", "", "../s1", "s1/../s1", "/etc/passwd", "s1.jsonl"])
+@pytest.mark.parametrize(
+    "reference", ["nothing", "", "../s1", "s1/../s1", "/etc/passwd", "s1.jsonl"]
+)
 def test_what_is_no_session_is_not_found(three: SessionStore, reference: str) -> None:
     with pytest.raises(SessionNotFound):
         three.find(reference)
