@@ -8,6 +8,7 @@ program: it is named, and the default is used.
 from __future__ import annotations
 
 import difflib
+import io
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -154,7 +155,7 @@ def load_settings(
     values: dict[str, Any] = {}
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("config/assistant.toml", _read_toml(home / "config" / "assistant.toml", problems)),
-        (".env", _settings_in(_read_env(home / ".env", environment, problems))),
+        (".env", _settings_in(_read_env(home / ".env", problems))),
         ("environment", _settings_in(environment)),
         ("flag", {name: value for name, value in (flags or {}).items() if value is not None}),
     ]
@@ -252,20 +253,21 @@ def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
     return values
 
 
-def _read_env(path: Path, environment: Mapping[str, str], problems: list[str]) -> dict[str, str]:
-    if not path.exists():
-        return {}
-    from dotenv import dotenv_values  # here, so that without a .env nobody pays for it
-
+def _read_env(path: Path, problems: list[str]) -> dict[str, str]:
     try:
-        # The text as it stands: a `$` in a key is part of the key.
-        values = dotenv_values(path, interpolate=False)
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
     except (OSError, UnicodeDecodeError) as error:
         problems.append(
             f"{path} can't be read ({_reason(error)}). Its settings are ignored; "
             f"`chmod 600 {path}` may mend it, or `assistant setup` writes it anew."
         )
         return {}
+    from dotenv import dotenv_values  # here, so that without a .env nobody pays for it
+
+    # The text as it stands: a `$` in a key is part of the key.
+    values = dotenv_values(stream=io.StringIO(text), interpolate=False)
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Folders and files as all of the program makes them: private to their owner, whole or not at all."""
+"""Folders and files as the program makes them: private to their owner, whole or not at all."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from assistant.errors import (
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.session import Clock, Session
 from assistant.memory.session_log import PartFile, SessionLog, SessionRecord, load
+from assistant.memory.titles import title_from_words
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -279,11 +280,15 @@ class SessionStore:
             data = self._path(session_id).read_bytes()
         except OSError:
             return entry
+        first_words = ""
         for line in data.split(b"\n"):
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 record = _line_decoder.decode(line)
-                entry.turns += record.type == "message" and record.role == "user"
+                if record.type == "message" and record.role == "user":
+                    entry.turns += 1
+                    first_words = first_words or _words(record.content)
                 entry.title = record.title if record.type == "title" else entry.title
+        entry.title = entry.title or first_words
         return entry
 
     def _read_catalog(self) -> dict[str, _Entry]:
@@ -297,6 +302,12 @@ class SessionStore:
         with contextlib.suppress(OSError):
             make_folder(self._catalog_path.parent)
             write_atomically(self._catalog_path, msgspec.json.encode(entries))
+
+
+def _words(content: msgspec.Raw) -> str:
+    """What a session without a title is listed as: the first words said in it."""
+    text = msgspec.json.decode(content)
+    return title_from_words(text) if isinstance(text, str) else ""
 
 
 def _no_lock() -> None:

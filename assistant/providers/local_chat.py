@@ -25,7 +25,7 @@ from assistant.messages import Message
 from assistant.prompt import ToolSchema
 from assistant.protocols import ReplyPart
 from assistant.providers import local_server
-from assistant.providers.local_server import Order
+from assistant.providers.local_server import Answer, Order
 from assistant.providers.local_weights import OTHER_WAYS, QWEN, assembled, checked_model_file
 from assistant.providers.openai_chat import OpenAIChat
 
@@ -142,10 +142,10 @@ class LocalChat:
 
     def _ready(self) -> _Running:
         with self._loading:
+            self._check_open()
             child, chat = self._child, self._chat
             if child is None or chat is None or child.status() is not None:
                 child, chat = self._restart()
-            self._check_open()
             return _Running(child, chat)
 
     def _restart(self) -> tuple[_Child, OpenAIChat]:
@@ -250,13 +250,10 @@ class _Child:
         line = self._tell(order)
         if not line.endswith(b"\n"):
             raise _died(self._process.wait(), ServerFailed)
-        answer = json.loads(line)
+        answer: Answer = json.loads(line)
         if "error" in answer:
-            raise ServerFailed(
-                f"The embedded model can't be loaded: {answer['error']}. Nothing was lost. "
-                f"If memory is short, close other programs and ask again. {OTHER_WAYS}"
-            )
-        return str(answer["address"])
+            raise _not_loaded(answer, order["model"])
+        return answer["address"]
 
     def _tell(self, order: Order) -> bytes:
         """The line it answers with; nothing when it is gone, or was ended by another thread."""
@@ -302,6 +299,21 @@ class _Percent:
         if percent != self._last:
             self._last = percent
             self._tell(f"Putting the embedded model together, this once: {percent} %")
+
+
+def _not_loaded(answer: Answer, model: str) -> ChatModelError:
+    if answer["library_failed"]:
+        return NotConfigured(
+            "The library that runs the embedded model (xllamacpp) can't be loaded: "
+            f"{answer['error']}. Nothing was lost. Install what it misses "
+            f"(for libgomp.so.1 on Debian and Ubuntu: apt install libgomp1). {OTHER_WAYS}"
+        )
+    cause = answer["error"].rstrip(".")
+    return ServerFailed(
+        f"The model file {model} can't be loaded ({cause}). It is damaged, of a kind xllamacpp "
+        "doesn't know, or memory is short. Nothing was lost. Close other programs and ask again; "
+        f"a damaged embedded model is made anew when you delete its file. {OTHER_WAYS}"
+    )
 
 
 def _died(status: int, kind: type[ChatModelError]) -> ChatModelError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -74,8 +74,15 @@ class PromptLineEditor:
         return self._session.prompt(pre_run=started)
 
     def confirm(self, question: str) -> bool:
-        print(f"{question} [y/N] ", end="", flush=True, file=sys.stderr)
-        return is_yes(sys.stdin.readline())
+        answers: PromptSession[str] = PromptSession(
+            f"{question} [y/N] ",
+            input=self._session.app.input,
+            output=self._session.app.output,
+        )
+        try:
+            return is_yes(answers.prompt())
+        except (EOFError, KeyboardInterrupt):
+            return False
 
     def _toolbar_text(self) -> str:
         width = get_app().output.get_size().columns
@@ -98,6 +105,31 @@ class PipedLines:
     def confirm(self, question: str) -> bool:
         """The next line is the answer."""
         return is_yes(self._stream.readline())
+
+
+@contextmanager
+def keys_held(stream: TextIO) -> Iterator[None]:
+    """Between prompts, keep keys for the next one instead of echoing them into a reply.
+
+    Ctrl-C still interrupts. Where there is no terminal to set, nothing happens.
+    """
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows, whose console does not echo between prompts
+        yield
+        return
+    try:
+        before = termios.tcgetattr(stream.fileno())
+    except (OSError, ValueError, termios.error):
+        yield
+        return
+    # Not the default TCSAFLUSH, which throws away what was typed already.
+    tty.setcbreak(stream.fileno(), termios.TCSANOW)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(stream.fileno(), termios.TCSANOW, before)
 
 
 def is_yes(answer: str) -> bool:

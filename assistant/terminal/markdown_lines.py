@@ -127,7 +127,9 @@ class _Parser(MarkdownIt):
 def _early_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     begin = state.bMarks[start] + state.tShift[start]
     header = state.src[begin : min(begin + HEADER_REACH, state.eMarks[start])]
-    return "|" in header and table_rule(state, start, end, silent)
+    # An item of a list would be a table's header only where no item stands before it.
+    in_reach = "|" in header and not _end_of_containers(header)
+    return in_reach and table_rule(state, start, end, silent)
 
 
 class MarkdownLines:
@@ -413,8 +415,9 @@ class _Builder:
             at = len(text)
             match part.type:
                 case "text":
-                    text.append(part.content.replace("\t", " " * 4), styles[-1])
-                    spans.literal(text.plain[at:], at)
+                    content = part.content.replace("\t", " " * 4)
+                    text.append(content, styles[-1])
+                    spans.literal(content, at)
                 case "softbreak" | "hardbreak":
                     text.append("\n")
                     spans.literal("\n", at)
@@ -508,13 +511,13 @@ class _OpenSpans:
     """
 
     def __init__(self) -> None:
-        self._mask = ""
+        self._mask: list[str] = []
         self._holds: list[int] = []
         self._depth = 0
         self._outermost = 0
 
     def literal(self, content: str, at: int) -> None:
-        self._mask += content
+        self._mask.append(content)
         if self._depth:
             self._holds += [self._outermost] * len(content)
         else:
@@ -534,7 +537,7 @@ class _OpenSpans:
         self.sealed(at)
 
     def first_open(self, length: int, *, partial: bool) -> int:
-        mask = self._mask if partial else self._mask + "\n"
+        mask = "".join(self._mask) + ("" if partial else "\n")
         starts = [match.start() for match in _OPENERS.finditer(mask)]
         starts += _open_brackets(mask)
         return min((self._holds[start] for start in starts), default=length)

@@ -9,7 +9,7 @@ has become. No row is ever counted, and no cursor moved up.
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
@@ -240,7 +240,7 @@ class _Pen:
             return []
         if text.cell_len > room:
             text = Text("…").append_text(text[_start_of_last(text.plain, room - 1) :])
-        return [*prefix.render(self._console), *text.render(self._console)]
+        return [*self._segments(prefix), *self._segments(text)]
 
     def _begin_line(self) -> None:
         # Offsets into the text of the line: where the row under the cursor begins and ends.
@@ -264,16 +264,17 @@ class _Pen:
             self._row = self._offset = len(text) - len(more)
             segments.append(_NEWLINE)
         rows = fold(text, 0, room) if line.code else wrap(text, self._row, room)
-        for index, (begin, stop) in enumerate(rows):
+        ends = [max(offset, self._offset) for row in rows for offset in row]
+        # Every other piece is a row; those between are the spaces that wrapping drops.
+        for index, piece in enumerate(line.text.divide(ends)[1::2]):
             if index:
                 segments.append(_NEWLINE)
             if index or not self._column:
-                segments += (rest if index or self._row else prefix).render(self._console)
-            fresh = begin if index else max(begin, self._offset)
-            segments += line.text[fresh:stop].render(self._console)
+                segments += self._segments(rest if index or self._row else prefix)
+            segments += self._segments(piece)
             if line.code:
-                fill = Text(" " * (room - cell_len(text[begin:stop])), line.text.style)
-                segments += fill.render(self._console)
+                fill = Text(" " * (room - piece.cell_len), line.text.style)
+                segments += self._segments(fill)
         self._row, self._offset = rows[-1]
         self._column = len(prefix) + cell_len(text[self._row : self._offset])
         return segments
@@ -286,8 +287,13 @@ class _Pen:
         for index, row in enumerate(self._console.render_lines(block, options, pad=False)):
             if index:
                 segments.append(_NEWLINE)
-            segments += [*(rest if index else prefix).render(self._console), *row]
+            segments += [*self._segments(rest if index else prefix), *row]
         return segments
+
+    def _segments(self, text: Text) -> Iterable[Segment]:
+        """Rich leaves out the style of a text as a whole if no part of it has one of its own."""
+        style = self._console.get_style(text.style)
+        return Segment.apply_style(text.render(self._console), style)
 
     def _shortened(self, prefix: Text) -> Text:
         """Each character of a prefix is one cell; its end says more than its start."""

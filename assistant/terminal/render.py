@@ -28,6 +28,7 @@ _CONTROL = re.compile(
     re.DOTALL,
 )
 RECAP_CHARACTERS = 400
+UNBROKEN = 10_000
 
 
 def plain(text: str) -> str:
@@ -175,8 +176,10 @@ class Screen:
         if id(stream) not in self._consoles:
             from rich.console import Console
 
+            # Lines into a pipe are not broken: what reads them may search them.
+            width = None if stream.isatty() else UNBROKEN
             self._consoles[id(stream)] = Console(
-                file=stream, markup=False, emoji=False, highlight=False
+                file=stream, markup=False, emoji=False, highlight=False, width=width
             )
         return self._consoles[id(stream)]
 

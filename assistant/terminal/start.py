@@ -20,7 +20,7 @@ from assistant.errors import AssistantError, SessionInUse
 from assistant.memory.session import Session
 from assistant.settings import LoadedSettings, find_home, load_settings
 from assistant.terminal.exit_codes import ExitCode, exit_code_for
-from assistant.terminal.render import Screen, terminal_screen
+from assistant.terminal.render import Screen, one_shot_screen, terminal_screen
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def chat(options: Options) -> int:
         converse(app, session, screen)
         return ExitCode.OK
     except AssistantError as error:
-        screen.error(str(error))
+        one_shot_screen().error(str(error))
         return exit_code_for(error)
     finally:
         app.close()
@@ -67,12 +67,14 @@ def chat(options: Options) -> int:
 
 def converse(app: App, session: Session, screen: Screen) -> None:
     """From the greeting to the command that resumes."""
+    from assistant.terminal.line_editor import keys_held
     from assistant.terminal.repl import Repl
 
     context = app.context(session)
     greet(app, session, screen)
     try:
-        Repl(app, context, _editor(app, context), screen).run()
+        with keys_held(sys.stdin):
+            Repl(app, context, _editor(app, context), screen).run()
     finally:
         app.worker.drain(timeout=1.0)
         context.session.close()

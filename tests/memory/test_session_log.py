@@ -258,9 +258,14 @@ def test_two_threads_append_whole_lines(tmp_path: Path) -> None:
 
 def test_ctrl_c_waits_until_a_record_is_written() -> None:
     steps = []
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        os.kill(os.getpid(), signal.SIGINT)
-        steps.append("went on")
+
+    def write() -> None:
+        with interrupts_held():
+            os.kill(os.getpid(), signal.SIGINT)
+            steps.append("went on")
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
     assert steps == ["went on"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -159,7 +159,7 @@ def test_what_is_no_session_is_not_found(three: SessionStore, reference: str) ->
 
 def test_the_list_has_the_last_used_first(three: SessionStore, home: Path) -> None:
     os.utime(home / "sessions" / "s2.jsonl", ns=(2 * 10**18, 2 * 10**18))
-    assert [info.id for info in three.list()][0] == "s2"
+    assert three.list()[0].id == "s2"
     assert {info.title for info in three.list()} == {"Trip to Kyoto", "川菜", "Trip to Rome"}
     assert {info.turns for info in three.list()} == {1}
 
@@ -260,7 +260,8 @@ from pathlib import Path
 from assistant.memory.session_store import SessionStore
 from tests.fakes import FakeClock, FakeIds
 home = Path(sys.argv[1])
-session = SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds()).open("s1")
+store = SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds())
+session = store.open("s1")
 print("open", flush=True)
 time.sleep(60)
 """
@@ -379,5 +380,5 @@ def test_a_home_that_can_not_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     folder = tmp_path / "file"
     store = SessionStore(folder / "s", folder / "d", clock=FakeClock(), new_id=FakeIds())
-    with pytest.raises(SessionError, match="can't be made.*ASSISTANT_HOME"):
+    with pytest.raises(SessionError, match=r"can't be made.*ASSISTANT_HOME"):
         store.create()

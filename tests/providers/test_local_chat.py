@@ -108,8 +108,38 @@ def test_a_closed_model_says_so(tmp_path: Path) -> None:
     model.close()
     model.close()
 
-    with pytest.raises(ChatModelError, match=r"can't be read|was closed"):
+    with pytest.raises(ChatModelError, match="was closed"):
         model.load()
+
+
+@pytest.mark.parametrize(
+    ("library", "kind", "words"),
+    [
+        ("raise ImportError('libgomp.so.1: no such file')", NotConfigured, r"libgomp\.so\.1"),
+        ("import os; os.kill(os.getpid(), 9)", ServerFailed, "memory ran out"),
+        ("import os; os._exit(3)", ServerFailed, r"broke down \(code 3\)"),
+        ("import os; os.kill(os.getpid(), 4)", NotConfigured, "AVX2"),
+    ],
+)
+@posix
+def test_a_library_that_fails_when_it_is_imported_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    library: str,
+    kind: type[ChatModelError],
+    words: str,
+) -> None:
+    (tmp_path / "xllamacpp.py").write_text(library)
+    (tmp_path / "own.gguf").write_bytes(b"GGUF")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    model = embedded(tmp_path / "own.gguf")
+
+    for _ in range(2):
+        with pytest.raises(kind, match=rf"{words}.*Nothing was lost.*assistant setup"):
+            model.load()
+        assert model.pid is None
+    model.close()
 
 
 @real_model
@@ -275,8 +305,7 @@ PARENT = textwrap.dedent(
     """
     import sys, time
     from pathlib import Path
-    from assistant.providers import local_server
-from assistant.providers.local_chat import LocalChat
+    from assistant.providers.local_chat import LocalChat
 
     model = LocalChat(
         Path(sys.argv[1]), None, threads=1, context_window=1024, on_progress=lambda text: None
