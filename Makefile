@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 HOME_FOLDER := $(if $(ASSISTANT_HOME),$(ASSISTANT_HOME),.)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: chat test check format lint types imports tests stress bench lock clean
+.PHONY: chat test check format lint types imports tests stress bench help-text lock clean
 
 # Start a conversation. ARGS goes to the program: make chat ARGS="--continue"
 chat: $(VENV)/.main local-if-needed
@@ -45,6 +45,10 @@ stress: $(VENV)/.dev $(VENV)/.local
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.session
+
+# Write the stored help text anew, after a change to the command line.
+help-text: $(VENV)/.main
+	COLUMNS=90 TERMINAL_WIDTH=90 $(BIN)/assistant --help --help > assistant/terminal/help.txt
 
 # Write the lock files anew; they name no index.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal \

@@ -246,10 +246,15 @@ def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> OpenAIC
     return LocalChat(
         user_cache_path("assistant", appauthor=False),
         Path(model.local_path).expanduser() if model.local_path else None,
-        threads=model.threads or max(1, (os.cpu_count() or 2) - 1),
+        threads=model.threads or _threads(os.cpu_count() or 1),
         context_window=model.context_window or EMBEDDED_WINDOW,
         on_progress=on_progress,
     )
+
+
+def _threads(cores: int) -> int:
+    """All cores but one, for the terminal; a machine of two gives both, or it is half as fast."""
+    return max(min(2, cores), cores - 1)
 
 
 def endpoint_models(base_url: str | None, api_key: str | None) -> Sequence[str]:

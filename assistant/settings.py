@@ -49,7 +49,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retries: int = 2
     """How often a request that failed for a passing reason is tried again."""
     threads: int = 0
-    """Processor cores for the embedded model; 0: all but one."""
+    """Processor cores for the embedded model; 0: all but one, and both of two."""
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -127,7 +127,10 @@ def _environment(home: Path) -> Mapping[str, str]:
 def time_command(command: Sequence[str], environment: Mapping[str, str]) -> float:
     """Seconds a whole command takes."""
     begun = time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT)
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise CannotMeasure(f"not done within {TIMEOUT:.0f} s") from None
     seconds = time.perf_counter() - begun
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]

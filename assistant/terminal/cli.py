@@ -104,7 +104,7 @@ def ask(
 
 @cli.command()
 def setup() -> None:
-    """Choose a model: an endpoint with a key, a server on this machine, or the embedded one."""
+    """Choose which model answers, try it, and write it down."""
     from assistant.terminal.setup import run_setup
 
     raise typer.Exit(run_setup())

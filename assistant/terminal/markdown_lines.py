@@ -143,8 +143,9 @@ class MarkdownLines:
 
     def lay_out(self, source: str, resume: Resume, *, ended: bool) -> Layout:
         """Unless the reply has `ended`, only what `settled_source` lets through is settled."""
-        text = source if source.endswith("\n") else source + "\n"
-        builder = _Builder(self, text.split("\n")[:-1], resume, partial=text != source)
+        partial = not source.endswith("\n")
+        text = source.expandtabs(4) + "\n" * partial
+        builder = _Builder(self, text.split("\n")[:-1], resume, partial=partial)
         builder.build(self._parser.parse(text))
         settled = Place(len(builder.lines), 0) if ended else builder.settled()
         return Layout(builder.lines, settled, builder.cut)
@@ -262,7 +263,7 @@ class _Builder:
                     self._code(token)
                 case "html_block":
                     rows = token.content.rstrip("\n").split("\n")
-                    self._add_leaf("html", token, [Text(row.expandtabs(4)) for row in rows])
+                    self._add_leaf("html", token, [Text(row) for row in rows])
                 case "hr":
                     rule = Rule(style=self._owner.style("markdown.hr"))
                     self._add_leaf("rule", token, [Text("───")], block=rule)
@@ -372,8 +373,7 @@ class _Builder:
 
     def _code(self, token: Token) -> None:
         language = token.info.split()[0] if token.info.strip() else "text"
-        code = token.content.expandtabs(4)
-        texts = self._owner.highlight(code.rstrip(), language)
+        texts = self._owner.highlight(token.content.rstrip(), language)
         margin = Text(style=texts[0].style)
         top = [] if self._is_resumed_fence(token) else [margin]
         self._add_leaf("code", token, [*top, *texts, margin], code=True)
@@ -415,9 +415,8 @@ class _Builder:
             at = len(text)
             match part.type:
                 case "text":
-                    content = part.content.replace("\t", " " * 4)
-                    text.append(content, styles[-1])
-                    spans.literal(content, at)
+                    text.append(part.content, styles[-1])
+                    spans.literal(part.content, at)
                 case "softbreak" | "hardbreak":
                     text.append("\n")
                     spans.literal("\n", at)

@@ -1,10 +1,16 @@
 """Streamed Markdown on emulated terminals, cropping and reflowing, and on a real one."""
 
 import io
+import os
 import re
+import shutil
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, cycle
+from pathlib import Path
 
 import pyte
 import pytest
@@ -537,3 +543,116 @@ def test_any_pieces_draw_the_same_and_lose_nothing(
     # Cells of a table wrap side by side, so the order of their letters is not that of the source.
     assert Counter(letters(whole.text())) == Counter(letters(source))
     assert max(map(cell_len, whole.text().split("\n")), default=0) < size[0]
+
+
+def stream_resized(
+    source: str, lengths: list[int], windows: list[tuple[int, int]], *, reflow: bool
+) -> str:
+    """The text on the screen of a reply during which the window changed before each piece."""
+    window = Window(*windows[0])
+    changes = cycle(windows)
+    for piece in cut(source, lengths):
+        window.feed(piece)
+        window.resize(*next(changes), reflow=reflow)
+    window.stream.finish()
+    assert window.terminal.cursor.x == 0
+    return window.terminal.text()
+
+
+@settings(max_examples=60, deadline=None)
+@given(source=replies(), lengths=cuts, windows=st.lists(sizes, min_size=1, max_size=9))
+def test_nothing_is_lost_or_doubled_where_lines_reflow(
+    source: str, lengths: list[int], windows: list[tuple[int, int]]
+) -> None:
+    text = stream_resized(source, lengths, windows, reflow=True)
+    assert Counter(letters(text)) == Counter(letters(source))
+
+
+@settings(max_examples=60, deadline=None)
+@given(source=replies(), lengths=cuts, windows=st.lists(sizes, min_size=1, max_size=9))
+def test_nothing_is_doubled_where_lines_are_cropped(
+    source: str, lengths: list[int], windows: list[tuple[int, int]]
+) -> None:
+    text = letters(stream_resized(source, lengths, windows, reflow=False))
+    for word in set(re.findall("w[a-z][a-z]", letters(source))):
+        assert text.count(word) <= letters(source).count(word)
+
+
+@settings(max_examples=30, deadline=None)
+@given(source=replies(), lengths=cuts, heights=st.lists(st.integers(3, 12), min_size=2, max_size=9))
+def test_nothing_is_lost_where_a_cropped_window_changes_its_height(
+    source: str, lengths: list[int], heights: list[int]
+) -> None:
+    text = stream_resized(source, lengths, [(40, height) for height in heights], reflow=False)
+    assert text == drawn(source, 40).text()
+
+
+def test_a_paragraph_goes_on_at_the_new_width() -> None:
+    window = Window(30, 5)
+    window.feed("one two three four five six seven eight nine")
+    window.resize(60, 5, reflow=True)
+    window.feed(" ten eleven twelve thirteen fourteen fifteen sixteen seventeen")
+    window.stream.finish()
+    assert window.terminal.text().split("\n") == [
+        "one two three four five six",
+        "seven eight",
+        "nine ten eleven twelve thirteen fourteen fifteen sixteen",
+        "seventeen",
+    ]
+
+
+# A real terminal
+
+
+SCRIPT = """
+import sys, time
+from rich.console import Console
+from assistant.terminal.markdown_stream import MarkdownStream
+
+def reply():
+    for n in range(0, 160, 8):
+        m = [f"m{n + k:03}m" for k in range(8)]
+        yield f"Words of {m[0]} and **bold {m[1]}** go on for more than a row of 5*3 {m[2]}.\\n\\n"
+        yield f"- item {m[3]} 中文字符没有空格所以必须在字符之间断开 `{m[4]}`\\n\\n"
+        yield f"| {m[5]} | b |\\n|---|---|\\n| {m[6]} | d |\\n\\n```python\\nx = '{m[7]}'\\n```\\n\\n"
+
+with MarkdownStream(Console()) as stream:
+    for part in reply():
+        for start in range(0, len(part), 5):
+            stream.feed(part[start : start + 5])
+            time.sleep(0.004)
+print("END")
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+def test_in_tmux_every_mark_stands_once_whatever_the_window_did(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+
+    def tmux(*arguments: str) -> str:
+        command = ["tmux", "-u", "-S", str(tmp_path / "tmux"), "-f", "/dev/null", *arguments]
+        result = subprocess.run(
+            command, check=True, capture_output=True, text=True, encoding="utf-8", env=environment
+        )
+        return result.stdout
+
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONUTF8": "1"}
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "TMUX"):
+        environment.pop(name, None)
+    tmux("new-session", "-d", "-x", "80", "-y", "24", sys.executable, str(script))
+    try:
+        tmux("set-option", "history-limit", "50000")
+        changes = cycle([(20, 3), (90, 30), (33, 8), (120, 4), (25, 24), (80, 24), (21, 5)])
+        deadline = time.monotonic() + 20
+        while not tmux("capture-pane", "-p").rstrip().endswith("END"):
+            assert time.monotonic() < deadline, tmux("capture-pane", "-p")
+            columns, lines = next(changes)
+            tmux("resize-window", "-x", str(columns), "-y", str(lines))
+            time.sleep(0.07)
+        text = tmux("capture-pane", "-p", "-J", "-S", "-")
+    finally:
+        tmux("kill-server")
+    assert Counter(re.findall(r"m\d\d\dm", text)) == {f"m{n:03}m": 1 for n in range(160)}

@@ -1,0 +1,72 @@
+"""Killed with -9 at any moment: what was shown is there on resume, and the next turn works."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from assistant.memory.session_store import SessionStore
+from tests.endpoint import Endpoint
+from tests.fakes import FakeClock, FakeIds
+from tests.terminal.program import Terminal, run
+
+ROUNDS = 60 if os.environ.get("ASSISTANT_STRESS") else 8
+WORDS = 80
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_killed_at_a_random_moment(seed: int, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    with Endpoint() as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        finished = chance.randrange(3)
+        with Terminal(rows=40) as terminal:
+            terminal.wait_for("new session")
+            for number in range(finished):
+                endpoint.reply(f"reply{number} is whole.")
+                terminal.type(f"question{number}\r")
+                terminal.wait_for(f"reply{number} is whole.")
+            endpoint.reply(" ".join(f"word{number}" for number in range(WORDS)), delay=0.01)
+            terminal.type(f"question{finished}\r")
+            kill_at = time.monotonic() + chance.uniform(0, 2.0)
+            terminal.wait(lambda: time.monotonic() > kill_at, "the moment")
+            terminal.process.kill(signal.SIGKILL)
+            terminal.wait_for_end()
+        shown = terminal.text()
+        shown_words = [int(number) for number in re.findall(r"\bword(\d+)\b", shown)]
+        sessions = list((home / "sessions").glob("*.jsonl"))
+        if not sessions:
+            assert finished == 0
+            assert not shown_words
+            return
+        check_what_was_kept(home, sessions[0].stem, finished, shown_words)
+        endpoint.reply("On we go.")
+        again = run("ask", "--session", sessions[0].stem, "and now?")
+        assert (again.returncode, again.stdout) == (0, "On we go.\n"), again.stderr
+
+
+def check_what_was_kept(
+    home: Path, session_id: str, finished: int, shown_words: list[int]
+) -> None:
+    store = SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds())
+    session = store.open(session_id)
+    texts = [one.text for one in session.history.slice(range(len(session.history)))]
+    session.close()
+    for number in range(finished):
+        assert texts[2 * number : 2 * number + 2] == [
+            f"question{number}",
+            f"reply{number} is whole.",
+        ]
+    rest = texts[2 * finished :]
+    if shown_words:
+        assert rest[0] == f"question{finished}"
+        kept = [int(number) for number in re.findall(r"word(\d+)", rest[1])]
+        assert kept[: max(shown_words)] == list(range(max(shown_words)))
+    assert session.notices == []
