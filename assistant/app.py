@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from assistant import __version__
 from assistant.commands import all_commands
@@ -23,12 +23,14 @@ from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.titles import title_from_reply, title_from_words
 from assistant.messages import Message
-from assistant.providers.local_chat import LocalChat
-from assistant.providers.openai_chat import OpenAIChat
+from assistant.protocols import ChatModel
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
 from assistant.turn import BudgetLimits, Pipeline, Turn
 from assistant.worker import Worker
+
+if TYPE_CHECKING:
+    from assistant.providers.openai_chat import OpenAIChat
 
 log = logging.getLogger(__name__)
 
@@ -91,8 +93,11 @@ class App:
         )
 
     def opened(self, session: Session) -> None:
-        """Remember the session as this terminal's last; a private one leaves no trace."""
-        if self.terminal is not None and not session.private:
+        """Remember the session as this terminal's last, once there is something in it.
+
+        A private one leaves no trace.
+        """
+        if self.terminal is not None and session.turns and not session.private:
             self.last_sessions.set(self.terminal, session.id)
 
     def last_session_id(self) -> tuple[str, bool]:
@@ -127,8 +132,7 @@ class App:
     def _load_model(self) -> None:
         model = self.pipeline.model
         try:
-            if isinstance(model, LocalChat):
-                model.load()
+            model.load()
             window = model.context_window()
         except ChatModelError as error:
             # The first question meets the same trouble and shows it.
@@ -231,9 +235,12 @@ class _Afterwards:
             session.rename(title, by="auto")
 
 
-def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> OpenAIChat | LocalChat:
+def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> ChatModel:
     model = values.model
+    # Each is imported only where it is used: the other one would only delay the prompt.
     if values.uses_endpoint:
+        from assistant.providers.openai_chat import OpenAIChat
+
         return OpenAIChat(
             model.name,
             base_url=model.base_url,
@@ -242,6 +249,8 @@ def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> OpenAIC
             max_retries=model.retries,
         )
     from platformdirs import user_cache_path
+
+    from assistant.providers.local_chat import LocalChat
 
     return LocalChat(
         user_cache_path("assistant", appauthor=False),
@@ -277,6 +286,8 @@ def try_model(base_url: str | None, api_key: str | None, name: str) -> str:
 
 
 def _endpoint(name: str, base_url: str | None, api_key: str | None) -> OpenAIChat:
+    from assistant.providers.openai_chat import OpenAIChat
+
     return OpenAIChat(
         name, base_url=base_url, api_key=api_key, timeout=TRIAL_TIMEOUT, max_retries=0
     )

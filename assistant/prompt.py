@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import msgspec
 
 from assistant.messages import Message
 
@@ -12,16 +13,14 @@ from assistant.messages import Message
 ToolSchema: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A named part of the prompt and its tokens, as counted by us."""
 
     name: str
     tokens: int
 
 
-@dataclass(frozen=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """What one request carries.
 
     `sections` are in the order they are sent and add up to `tokens`. `window` is the model's limit
@@ -35,7 +34,7 @@ class Prompt:
     reserve: int
     tools: Sequence[ToolSchema] = ()
     left_out: int = 0
-    exact: bool = field(default=True)
+    exact: bool = True
     """False when tokens are estimated without the tokenizer's ranks: shown with `~`."""
 
     @property

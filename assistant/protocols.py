@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from assistant.messages import Message, ToolCall, Usage
 from assistant.prompt import ToolSchema
@@ -28,8 +29,7 @@ class TokenCounter(Protocol):
     def count(self, text: str) -> int: ...
 
 
-@dataclass(frozen=True)
-class ReplyPart:
+class ReplyPart(msgspec.Struct, frozen=True):
     """A piece of a reply as it streams in: text first, the closing facts in the last ones."""
 
     text: str = ""
@@ -49,6 +49,9 @@ class ChatModel(Protocol):
     @property
     def address(self) -> str:
         """The endpoint's address, or what stands for it; never with a secret in it."""
+
+    def load(self) -> None:
+        """Do ahead what the first request would have to wait for. Nothing, the second time."""
 
     def stream(
         self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int

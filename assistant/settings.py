@@ -10,8 +10,7 @@ from __future__ import annotations
 import difflib
 import io
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -107,15 +106,14 @@ LOWEST = {
 }
 
 
-@dataclass(frozen=True)
-class LoadedSettings:
+class LoadedSettings(msgspec.Struct, frozen=True):
     """The settings of this run, where each came from, and what was wrong on the way."""
 
     values: Settings
     home: Path
     sources: Mapping[str, str]
     """Dotted name → source, for each setting that is not a default."""
-    problems: list[str] = field(default_factory=list)
+    problems: Sequence[str] = ()
 
     @property
     def env_path(self) -> Path:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
+import msgspec
+
 from assistant.errors import (
     ChatModelError,
     ContextTooLong,
@@ -33,8 +35,7 @@ from assistant.prompt import Prompt
 from assistant.protocols import ChatModel, TokenCounter
 
 
-@dataclass(frozen=True)
-class BudgetLimits:
+class BudgetLimits(msgspec.Struct, frozen=True):
     """How large the parts of a prompt may be, in tokens; a user raises them in the config."""
 
     window: int | None
@@ -45,15 +46,13 @@ class BudgetLimits:
     recent_messages: int
 
 
-@dataclass(frozen=True)
-class TextArrived:
+class TextArrived(msgspec.Struct, frozen=True):
     """A piece of the reply; it is on the disk already."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """A sentence for the user, beside the reply."""
 
     text: str
@@ -63,8 +62,7 @@ Event: TypeAlias = TextArrived | Notice
 OnEvent: TypeAlias = Callable[[Event], None]
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """What happened: the question, exactly what was sent, and the reply as it was saved.
 
     `reply` is None when the user stopped it before its first word.

@@ -6,15 +6,15 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 log = logging.getLogger(__name__)
 
 Job = Callable[[], None]
 
 
-@dataclass(frozen=True)
-class _Named:
+class _Named(msgspec.Struct, frozen=True):
     name: str
     job: Job
 

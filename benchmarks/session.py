@@ -46,6 +46,9 @@ class InstantModel:
     name = MODEL
     address = "nowhere"
 
+    def load(self) -> None:
+        pass
+
     def stream(
         self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
     ) -> Iterator[ReplyPart]:

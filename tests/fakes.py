@@ -63,6 +63,9 @@ class FakeChatModel:
     max_tokens: list[int] = field(default_factory=list)
     before_reply: Callable[[], None] = lambda: None
 
+    def load(self) -> None:
+        pass
+
     def stream(
         self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
     ) -> Iterator[ReplyPart]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assistant.errors import (
@@ -72,7 +72,9 @@ def talk(store: SessionStore, clock: FakeClock) -> Talk:
 @pytest.fixture
 def small(store: SessionStore, clock: FakeClock) -> Callable[[int], Talk]:
     """A talk with a model of so many tokens."""
-    return lambda window: Talk(store.create(), clock, replace(LIMITS, window=window, reply=100))
+    return lambda window: Talk(
+        store.create(), clock, msgspec.structs.replace(LIMITS, window=window, reply=100)
+    )
 
 
 def test_a_turn_saves_the_question_and_the_reply(talk: Talk) -> None:
@@ -97,7 +99,7 @@ def test_what_is_sent_is_instructions_history_and_the_message_with_its_backgroun
         ("system", "Be kind."),
         ("user", "first"),
         ("assistant", "one"),
-        ("user", BACKGROUND + "second"),
+        ("user", "second" + BACKGROUND),
     ]
     assert [one.text for one in turn.prompt.messages] == [text for _, text in talk.sent()]
     assert talk.model.max_tokens == [500, 500]
@@ -146,7 +148,7 @@ def test_the_sections_add_up_and_are_told_apart(talk: Talk) -> None:
         "system": len("Be kind.") + 4 + 3,
         "tools": 0,
         "history": len("first") + 4 + len("one") + 4,
-        "input": len(BACKGROUND + "second") + 4,
+        "input": len("second" + BACKGROUND) + 4,
     }
     assert prompt.tokens == sum(sizes.values())
     assert prompt.free == 10_000 - 500 - prompt.tokens
@@ -187,7 +189,7 @@ def test_the_history_shrinks_for_a_long_message(small: Callable[[int], Talk]) ->
     talk.say("old", "answer " + "y" * 200)
     talk.say("new " + "x" * 600, "two")
     assert "y" * 200 not in str(talk.sent())
-    assert talk.sent()[-1][1].endswith("x" * 600)
+    assert "x" * 600 in talk.sent()[-1][1]
 
 
 # --- too big ------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ def test_it_is_sent_cut_with_a_visible_mark_once_the_user_agrees(
     turn = run_turn(unanswered, talk.session, talk.pipeline, lambda _: None, cut_message=True)
     sent = talk.sent()[-1][1]
     assert "characters left out here" in sent
-    assert sent.endswith("END")
+    assert sent.startswith("START")
     assert turn.prompt.tokens + turn.prompt.reserve <= 1_000
     assert talk.saved() == [("user", "START" + "x" * 2_000 + "END"), ("assistant", "fine")]
 
@@ -241,7 +243,7 @@ def test_an_unanswered_question_goes_along_with_the_next(talk: Talk) -> None:
         talk.say("my name is Ann", failing(TimedOut("No answer in time.")))
     talk.say("what is my name?")
     assert [role for role, _ in talk.sent()] == ["system", "user"]
-    assert talk.sent()[1][1] == "my name is Ann\n\n" + BACKGROUND + "what is my name?"
+    assert talk.sent()[1][1] == "my name is Ann\n\nwhat is my name?" + BACKGROUND
 
 
 def test_a_question_the_endpoint_rejected_is_never_sent_again(
@@ -348,7 +350,7 @@ def test_a_question_in_parts_gets_its_background_as_a_part(talk: Talk) -> None:
     image = ImagePart(ImageUrl("https://example.org/x.png"))
     run_turn((TextPart("see"), image), talk.session, talk.pipeline, talk.events.append)
     assert talk.model.sent[0][-1].content == (
-        TextPart(BACKGROUND.rstrip()), TextPart("see"), image,
+        TextPart("see"), image, TextPart(BACKGROUND.strip()),
     )  # fmt: skip
     assert talk.session.history[0].content == (TextPart("see"), image)
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from assistant.messages import Message
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """Lines for the user, printed as they are."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Rows under headings; `note` stands below them."""
 
     columns: Sequence[str]
@@ -26,8 +25,7 @@ class Table:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """One part of a whole: a name, its size, and whether it is in use."""
 
     name: str
@@ -35,8 +33,7 @@ class Share:
     used: bool = True
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """A whole and its parts, as figures and as a bar."""
 
     title: str
@@ -47,34 +44,30 @@ class Bar:
     """Stands before figures that are estimates: `~`."""
 
 
-@dataclass(frozen=True)
-class Transcript:
+class Transcript(msgspec.Struct, frozen=True):
     """Messages of a conversation, as a person reads them."""
 
     messages: Sequence[Message]
     title: str = ""
     note: str = ""
-    failures: dict[int, str] = field(default_factory=dict)
+    failures: dict[int, str] = {}
     """Turns whose reply failed, and why."""
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """Ask the model this saved message, which has no reply yet."""
 
     message: Message
 
 
-@dataclass(frozen=True)
-class Confirm:
+class Confirm(msgspec.Struct, frozen=True):
     """A question to the user; `then` runs when the answer is yes."""
 
     question: str
     then: Callable[[], Output]
 
 
-@dataclass(frozen=True)
-class Quit:
+class Quit(msgspec.Struct, frozen=True):
     """Leave the program."""
 
 

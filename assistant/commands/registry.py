@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import msgspec
+
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Output
 from assistant.errors import UnknownCommand, UsageError
@@ -16,8 +18,7 @@ Handler: TypeAlias = Callable[[CommandContext, str], Output]
 Complete: TypeAlias = Callable[[CommandContext, str], Iterable[tuple[str, str]]]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A slash command. `complete` gives (argument, what it is) for what was typed after it."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
@@ -26,8 +25,7 @@ from assistant.prompt import Prompt, Section, ToolSchema
 from assistant.protocols import TokenCounter
 
 
-@dataclass(frozen=True)
-class Fixed:
+class Fixed(msgspec.Struct, frozen=True):
     """What stands in every prompt: the instructions and the tools."""
 
     instructions: str
@@ -70,7 +68,7 @@ def assemble(
         sections=(
             Section("system", system_tokens),
             Section("tools", schema_tokens),
-            Section("history", sum(message_tokens(one, counter.count) for one in history)),
+            Section("history", sum(_tokens(one, counter) for one in history)),
             Section("input", current_tokens),
         ),
         window=budget.window,
@@ -107,12 +105,23 @@ def recent_turns(
 
 
 def with_background(question: Message, now: datetime) -> Message:
-    """The message as it is sent: the date and time before it, marked as background."""
+    """The message as it is sent: the date and time after it, marked as background.
+
+    After it, because there it measured better with a small model, and because what was typed then
+    stays a prefix of the next prompt, which has it without the note.
+    """
     note = (
         f"[Background, not part of the message: it is {now:%A}, {now:%Y-%m-%d %H:%M} "
         f"({now.tzname()}).]"
     )
-    return msgspec.structs.replace(question, content=_joined_content(note, question.content))
+    return msgspec.structs.replace(question, content=_joined_content(question.content, note))
+
+
+def _tokens(message: Message, counter: TokenCounter) -> int:
+    """The count a message was saved with, where it is in this encoding."""
+    if message.count is not None and message.count.encoding == counter.encoding:
+        return message.count.tokens
+    return message_tokens(message, counter.count)
 
 
 def _sendable(messages: Iterable[Message], session: Session) -> list[Message]:

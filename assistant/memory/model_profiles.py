@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -59,8 +58,7 @@ class Learnt(msgspec.Struct, frozen=True, omit_defaults=True):
     """The model's own tokens for one of ours, a running mean over replies."""
 
 
-@dataclass(frozen=True)
-class ModelProfile:
+class ModelProfile(msgspec.Struct, frozen=True):
     """The window of a model in its own tokens, where that is known from, and its token ratio."""
 
     window: int

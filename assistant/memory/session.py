@@ -50,6 +50,7 @@ class Session:
         self._next_id = 1
         self._next_turn = 1
         self._release: Callable[[], None] = lambda: None
+        self._lock_first: Callable[[], Callable[[], None]] | None = None
 
     # --- opening and closing --------------------------------------------------------------------
 
@@ -117,6 +118,10 @@ class Session:
                     )
                 )
         self._part.remove()
+
+    def lock_later(self, lock: Callable[[], Callable[[], None]]) -> None:
+        """Take the lock with the first record: until then there is nothing to write to."""
+        self._lock_first = lock
 
     def hold(self, release: Callable[[], None]) -> None:
         """Tie the session to the lock that keeps other processes from writing to it."""
@@ -225,6 +230,9 @@ class Session:
                 "This session is open for reading only, so nothing was added to it. "
                 "/session new starts one you can write in, /session fork goes on in a copy."
             )
+        if self._lock_first is not None:
+            self._release = self._lock_first()
+            self._lock_first = None
         if self._log is not None:
             self._log.append(record)
 
@@ -235,5 +243,5 @@ class Session:
         if other._log is not None and records:
             for record in records[:-1]:
                 other._log.hold(record)
-            other._log.append(records[-1])
+            other._append(records[-1])
         other.fold(Loaded(records, size=0))

@@ -263,17 +263,22 @@ class PartFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd: int | None = None
+        self._header: PartHeader | None = None
 
     def start(self, header: PartHeader) -> None:
-        with contextlib.suppress(OSError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-            self._fd = os.open(self._path, flags, 0o600)
-            os.write(self._fd, msgspec.json.encode(header) + b"\n")
+        """A reply begins. The file is made with its first piece: the request need not wait."""
+        self._header = header
 
     def add(self, text: str) -> None:
-        if self._fd is not None:
-            with contextlib.suppress(OSError):
-                os.write(self._fd, text.encode("utf-8", "replace"))
+        with contextlib.suppress(OSError):
+            data = text.encode("utf-8", "replace")
+            if self._header is not None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+                head, self._header = msgspec.json.encode(self._header) + b"\n", None
+                self._fd = os.open(self._path, flags, 0o600)
+                data = head + data
+            if self._fd is not None:
+                os.write(self._fd, data)
 
     def remove(self) -> None:
         if self._fd is not None:

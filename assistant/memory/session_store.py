@@ -91,10 +91,9 @@ class SessionStore:
         session_id = self._unused_id()
         if private:
             return Session(session_id, clock=self._clock, log=None, part=None)
-        self._make_folders()
-        release = self._lock(session_id)
         session = self._build(session_id, size=0)
-        session.hold(release)
+        # Nobody else knows the id before the file is there: the lock can wait until then.
+        session.lock_later(lambda: self._claim(session_id))
         session.forked_from = forked_from
         assert session._log is not None
         session._log.hold(
@@ -108,8 +107,7 @@ class SessionStore:
         Raises SessionInUse when another process writes to it; `read_only` opens it all the same.
         """
         self._require(session_id)
-        self._make_folders()
-        release = _no_lock if read_only else self._lock(session_id)
+        release = _no_lock if read_only else self._claim(session_id)
         try:
             loaded = load(self._path(session_id))
             session = self._build(session_id, loaded.size, needs_newline=not loaded.ends_cleanly)
@@ -193,8 +191,7 @@ class SessionStore:
     def delete(self, session_id: str) -> None:
         """Remove a session's files. Raises SessionInUse when another process has it open."""
         self._require(session_id)
-        self._make_folders()
-        release = self._lock(session_id)
+        release = self._claim(session_id)
         try:
             self._path(session_id).unlink()
             self._part_path(session_id).unlink(missing_ok=True)
@@ -246,6 +243,10 @@ class SessionStore:
                     f"The folder {folder} can't be made: {error.strerror}. Nothing was saved. Set "
                     "ASSISTANT_HOME to a folder you can write to."
                 ) from error
+
+    def _claim(self, session_id: str) -> Callable[[], None]:
+        self._make_folders()
+        return self._lock(session_id)
 
     def _lock(self, session_id: str) -> Callable[[], None]:
         import filelock  # here, so that listing sessions does not pay for it

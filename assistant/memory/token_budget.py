@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -117,8 +116,7 @@ def _type_text(schema: dict[str, Any]) -> str:
 # --- the window ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TokenBudget:
+class TokenBudget(msgspec.Struct, frozen=True):
     """How a model's window is shared out. All figures are tokens as we count them."""
 
     window: int
@@ -293,8 +291,7 @@ def oldest_turns(history: History, budget: int) -> range:
     return range(first, starts[max(0, last)])
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True):
     """What `fit_tokens` keeps: the messages in order, and their tokens."""
 
     messages: tuple[Message, ...]

@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
 
 from assistant.errors import ChatModelError, NotConfigured, ServerFailed, StreamBroken
 from assistant.messages import Message
@@ -277,13 +278,13 @@ class OpenAIChat:
         except foreign_errors() as error:
             if self._closed.is_set():
                 raise self._was_closed() from error
-            call = replace(self._call(), timeout=LOOKUP_TIMEOUT, names=lambda: ())
+            call = msgspec.structs.replace(self._call(), timeout=LOOKUP_TIMEOUT, names=lambda: ())
             raise translate(error, call).error from error
 
     def _failure(self, error: Exception, *, begun: bool = False) -> Failure:
         if self._closed.is_set():
             return Failure(self._was_closed())
-        return translate(error, replace(self._call(), begun=begun))
+        return translate(error, msgspec.structs.replace(self._call(), begun=begun))
 
     def _was_closed(self) -> ChatModelError:
         return StreamBroken(f"The connection to {self.address} was closed.")
@@ -309,8 +310,7 @@ class OpenAIChat:
 # --- What an endpoint takes ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Dialect:
+class _Dialect(msgspec.Struct, frozen=True):
     """The optional parts of a request, as far as this endpoint is known to take them."""
 
     limit_name: str
@@ -334,15 +334,15 @@ class _Dialect:
     def without(self, refusal: str) -> _Dialect | None:
         """What to send instead after `refusal`; None if it speaks of nothing that can change."""
         if self.tools and _NO_TOOLS.search(refusal):
-            return replace(self, tools=False)
+            return msgspec.structs.replace(self, tools=False)
         if not _UNSUPPORTED.search(refusal):
             return None
         if self.usage and re.search(r"stream_options|include_usage", refusal):
-            return replace(self, usage=False)
+            return msgspec.structs.replace(self, usage=False)
         if not self.limit_swapped and re.search(rf"\b{self.limit_name}\b", refusal):
             names = {"max_tokens", "max_completion_tokens"}
             (other,) = names - {self.limit_name}
-            return replace(self, limit_name=other, limit_swapped=True)
+            return msgspec.structs.replace(self, limit_name=other, limit_swapped=True)
         return None
 
 

@@ -11,9 +11,10 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
 
 from assistant.errors import (
     AuthenticationFailed,
@@ -41,8 +42,7 @@ LONGEST_QUOTE = 300
 SMALLEST_WINDOW = 256
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """The request that failed, as far as a sentence may speak of it.
 
     `address` has no secret in it and `timeout` is in seconds. `begun` says that text of the reply
@@ -63,8 +63,7 @@ class Call:
         return urlsplit(self.address).netloc or self.address
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """The error to raise, and whether the same request may succeed in `wait` seconds.
 
     `wait` is None where the endpoint named no time.
@@ -75,8 +74,7 @@ class Failure:
     wait: float | None = None
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An endpoint's answer that is an error.
 
     `status` is the HTTP status, or the one an error event names, else 0. `kinds` are its codes and
@@ -112,7 +110,6 @@ def foreign_errors() -> tuple[type[Exception], ...]:
     UTF-8, RuntimeError for a client closed meanwhile or JSON nested too deep.
     """
     import httpx2
-    import msgspec
     import openai
 
     return (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -122,8 +121,7 @@ class _Chunk(msgspec.Struct):
     usage: Any = None
 
 
-@dataclass
-class _CallInPieces:
+class _CallInPieces(msgspec.Struct):
     id: str = ""
     name: str = ""
     arguments: str = ""

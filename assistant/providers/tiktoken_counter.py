@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import importlib
 import importlib.util
 import re
@@ -246,6 +244,9 @@ def _build(name: EncodingName, ranks: Path) -> Encoding:
 
 def _read_ranks(path: Path, expected_hash: str) -> dict[bytes, int]:
     """The ranks by token: each line is a token in base64, a space, its rank."""
+    import gzip  # here: the first prompt need not wait for them
+    import hashlib
+
     data = gzip.decompress(path.read_bytes())
     if hashlib.sha256(data).hexdigest() != expected_hash:
         raise _RanksUnusable(f"{path} is not the official rank file")

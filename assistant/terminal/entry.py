@@ -4,6 +4,7 @@ Nothing is imported here before it is known what is asked for: `--help` and the 
 people wait for.
 """
 
+import gc
 import sys
 
 
@@ -18,10 +19,12 @@ def main() -> None:
 
         # Made from the command line's own declaration; a test holds the two equal.
         print((Path(__file__).parent / "help.txt").read_text("utf-8"), end="")
-    elif not arguments:
+    elif arguments in ([], ["--continue"], ["-c"]):
+        # Nothing made until the prompt is drawn is ever thrown away: looking for it only costs.
+        gc.disable()
         from assistant.terminal.start import Options, chat
 
-        sys.exit(chat(Options()))
+        sys.exit(chat(Options(continue_last=bool(arguments))))
     else:
         from assistant.terminal.cli import run
 

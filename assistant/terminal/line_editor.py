@@ -71,7 +71,14 @@ class PromptLineEditor:
         # The toolbar's room for the completion menu would push a short window's text away.
         short = self._session.app.output.get_size().rows < 12
         self._session.reserve_space_for_menu = 0 if short else 6
-        return self._session.prompt(pre_run=started)
+        app = self._session.app
+
+        def drawn(_: object) -> None:
+            app.after_render.remove_handler(drawn)
+            started()
+
+        app.after_render.add_handler(drawn)
+        return self._session.prompt()
 
     def confirm(self, question: str) -> bool:
         answers: PromptSession[str] = PromptSession(

@@ -460,8 +460,10 @@ class _Builder:
         plain = self._text.plain
         limit = min(len(plain), self._open_at)
         if not self._partial and "|" in self._source[-1]:
-            # The next line may make a table of this one.
-            limit = min(limit, plain.rfind("\n") + 1)
+            # The next line may make a table of this one, and then a backslash before it is no
+            # longer a line break.
+            before = "".join(self._source[-2:-1])
+            limit = max(0, min(limit, plain.rfind("\n") + 1 - before.endswith("\\")))
         if self._partial or limit < len(plain):
             limit = _last_break(plain, limit)
         elif limit == len(plain):

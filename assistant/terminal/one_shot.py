@@ -69,6 +69,7 @@ def _answer(app: App, session: Session, question: Question, text: str, screen: S
                     view.feed(event.text)
 
             turn = run_turn(text, session, context.pipeline, on_event)
+            context.opened(session)
             view.finish(turn.reply.finish_reason if turn.reply else None)
         if not question.stream:
             _print_whole(turn, session, question, screen)

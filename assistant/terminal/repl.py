@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 
@@ -33,7 +34,7 @@ class Repl:
         self._warned_unsaved = False
 
     def run(self) -> None:
-        started: Callable[[], None] = self._app.warm_up
+        started: Callable[[], None] = self._started
         while True:
             try:
                 line = clean_text(self._editor.read(started))
@@ -44,6 +45,11 @@ class Repl:
             except KeyboardInterrupt:
                 self._screen.say(LEAVING)
             started = _nothing
+
+    def _started(self) -> None:
+        """The prompt is there: what start-up put off begins now, beside the user's typing."""
+        gc.enable()
+        self._app.warm_up()
 
     def handle(self, line: str) -> bool:
         """One line; False when the user leaves."""
@@ -113,6 +119,8 @@ class Repl:
             )
             view.finish(turn.reply.finish_reason if turn.reply else None)
         self._context.last_turn = turn
+        if session.turns == 1:
+            self._context.opened(session)
         if turn.reply is None:
             self._screen.say("Stopped before the first word. /retry asks again.")
 

@@ -7,10 +7,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from assistant import __version__
 from assistant.app import App, build_app
@@ -23,14 +24,13 @@ from assistant.terminal.exit_codes import ExitCode, exit_code_for
 from assistant.terminal.render import Screen, one_shot_screen, terminal_screen
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """What the command line asked for."""
 
     session: str | None = None
     continue_last: bool = False
     private: bool = False
-    flags: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, Any] = {}
     """Settings given as flags, by dotted name."""
 
 

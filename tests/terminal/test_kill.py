@@ -52,9 +52,7 @@ def test_killed_at_a_random_moment(seed: int, home: Path, monkeypatch: pytest.Mo
         assert (again.returncode, again.stdout) == (0, "On we go.\n"), again.stderr
 
 
-def check_what_was_kept(
-    home: Path, session_id: str, finished: int, shown_words: list[int]
-) -> None:
+def check_what_was_kept(home: Path, session_id: str, finished: int, shown_words: list[int]) -> None:
     store = SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds())
     session = store.open(session_id)
     texts = [one.text for one in session.history.slice(range(len(session.history)))]

@@ -24,8 +24,6 @@ from wcwidth import wcwidth
 
 from assistant.terminal.markdown_stream import ControlFilter, MarkdownStream
 
-Row = list[Char]
-
 
 class Terminal(pyte.HistoryScreen):
     """A pyte screen whose window can be resized, with its history, as real terminals do it."""
@@ -40,9 +38,15 @@ class Terminal(pyte.HistoryScreen):
         for char in data:
             if wcwidth(char) < 1:
                 continue
-            if self.cursor.x == self.columns and modes.DECAWM in self.mode:
-                self.buffer[self.cursor.y].wrapped = True
+            row = self.buffer[self.cursor.y]
+            wraps = self.cursor.x == self.columns and modes.DECAWM in self.mode
             super().draw(char)
+            if wraps:
+                row.wrapped = True
+
+    def linefeed(self) -> None:
+        self.buffer[self.cursor.y].wrapped = False
+        super().linefeed()
 
     def rows(self) -> list[StaticDefaultDict]:
         return [*self.history.top, *(self.buffer[y] for y in range(self.lines))]
@@ -56,20 +60,23 @@ class Terminal(pyte.HistoryScreen):
 
     def cells(self) -> list[list[Char]]:
         """Everything that can be seen, with its colours."""
-        blank = self.default_char
-        rows = [[row[x] for x in range(max(row, default=-1) + 1)] for row in self.rows()]
-        for row in rows:
-            while row and row[-1] == blank:
-                row.pop()
+        rows = [self._used(row) for row in self.rows()]
         while rows and not rows[-1]:
             rows.pop()
         return rows
+
+    def _used(self, row: StaticDefaultDict) -> list[Char]:
+        """The cells of a row but for the empty ones at its end."""
+        cells = [row[x] for x in range(max(row, default=-1) + 1)]
+        while cells and cells[-1] == self.default_char:
+            cells.pop()
+        return cells
 
     def resize_window(self, columns: int, lines: int, *, reflow: bool) -> None:
         """Crop the rows, or join what was wrapped and wrap it anew as tmux does."""
         at = len(self.history.top) + self.cursor.y
         rows = self.rows()
-        while len(rows) > at + 1 and not rows[-1]:
+        while len(rows) > at + 1 and not self._used(rows[-1]):
             rows.pop()
         if reflow:
             rows, at, column = self._reflowed(rows, at, columns)
@@ -91,15 +98,14 @@ class Terminal(pyte.HistoryScreen):
         self, rows: list[StaticDefaultDict], at: int, columns: int
     ) -> tuple[list[StaticDefaultDict], int, int]:
         result: list[StaticDefaultDict] = []
-        line: Row = []
+        line: list[Char] = []
         target: int | None = None
         new_at = new_column = 0
         for index, row in enumerate(rows):
             if index == at:
                 target = len(line) + self.cursor.x
             wrapped = getattr(row, "wrapped", False)
-            length = self.columns if wrapped else max(row, default=-1) + 1
-            line += [row[x] for x in range(length)]
+            line += [row[x] for x in range(self.columns)] if wrapped else self._used(row)
             if wrapped:
                 continue
             start = 0
@@ -438,7 +444,7 @@ def test_a_narrow_encoding_is_no_error() -> None:
 def _words(name: str) -> Iterator[str]:
     """Words that occur once: three letters each, after a name that tells where they stand."""
     for number in count():
-        yield name + chr(97 + number // 26 % 26) + chr(97 + number % 26)
+        yield name + chr(97 + number // 22 % 22) + chr(97 + number % 22)
 
 
 @st.composite
@@ -573,9 +579,8 @@ def test_nothing_is_lost_or_doubled_where_lines_reflow(
 def test_nothing_is_doubled_where_lines_are_cropped(
     source: str, lengths: list[int], windows: list[tuple[int, int]]
 ) -> None:
-    text = letters(stream_resized(source, lengths, windows, reflow=False))
-    for word in set(re.findall("w[a-z][a-z]", letters(source))):
-        assert text.count(word) <= letters(source).count(word)
+    text = stream_resized(source, lengths, windows, reflow=False)
+    assert Counter(re.findall("w[a-v]{2}", text)) <= Counter(re.findall("w[a-v]{2}", source))
 
 
 @settings(max_examples=30, deadline=None)

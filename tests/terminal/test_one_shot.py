@@ -24,24 +24,24 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 def last_sent(endpoint: Endpoint) -> str:
     content: str = endpoint.requests[-1]["messages"][-1]["content"]
-    return content
+    return content.partition("\n\n[Background")[0]
 
 
 def test_the_answer_alone_is_on_stdout(endpoint: Endpoint) -> None:
     endpoint.reply("**Lima** is the capital.\n")
     done = run("ask", "capital of Peru?")
     assert (done.returncode, done.stdout, done.stderr) == (0, "**Lima** is the capital.\n", "")
-    assert last_sent(endpoint).endswith("capital of Peru?")
+    assert last_sent(endpoint) == "capital of Peru?"
 
 
 def test_piped_text_is_the_context_of_the_question(endpoint: Endpoint) -> None:
     run("ask", "which line is wrong?", stdin="line one\nline 二\n")
-    assert last_sent(endpoint).endswith("which line is wrong?\n\nline one\nline 二")
+    assert last_sent(endpoint) == "which line is wrong?\n\nline one\nline 二"
 
 
 def test_piped_text_alone_is_the_question(endpoint: Endpoint) -> None:
     run("ask", stdin="just this")
-    assert last_sent(endpoint).endswith("\n\njust this")
+    assert last_sent(endpoint) == "just this"
 
 
 def test_bytes_that_are_no_text_do_not_crash(endpoint: Endpoint) -> None:

@@ -30,7 +30,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Endpoint]:
 
 def last_sent(endpoint: Endpoint) -> str:
     content: str = endpoint.requests[-1]["messages"][-1]["content"]
-    return content.partition("]\n\n")[2]
+    return content.partition("\n\n[Background")[0]
 
 
 def resume_id(terminal: Terminal) -> str:
