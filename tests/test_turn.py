@@ -381,6 +381,7 @@ def test_a_resumed_session_uses_what_was_said(talk: Talk, store: SessionStore) -
 
 
 def test_a_full_disk_does_not_end_the_conversation(talk: Talk, home: Path) -> None:
+    (home / "sessions").mkdir(parents=True)
     (home / "sessions" / f"{talk.session.id}.jsonl").symlink_to("/dev/full")
     turn = talk.say("hello", "hi")
     assert turn.reply is not None
