@@ -26,7 +26,7 @@ from assistant.turn import BudgetLimits, Event, Notice, Pipeline, TextArrived, T
 from tests.fakes import END, FakeChatModel, FakeClock, FakeCounter, Reply, failing
 
 LIMITS = BudgetLimits(window=10_000, reply=500, history=3_000, trigger=2_500, recent_messages=20)
-BACKGROUND = "[Background, not part of the message: it is Wednesday, 2026-03-04 05:06 (UTC).]\n\n"
+BACKGROUND = "\n\n[Background, not part of the message: it is Wednesday, 2026-03-04 05:06 (UTC).]"
 
 
 class Talk:

@@ -10,6 +10,7 @@ has become. No row is ever counted, and no cursor moved up.
 import re
 import time
 from collections.abc import Callable, Iterable
+from copy import copy
 from types import TracebackType
 from typing import Self
 
@@ -162,23 +163,24 @@ class MarkdownStream:
         self._next_frame = begun + max(_FRAME_SECONDS, spent * (1 + _REST_AFTER_DRAWING))
 
     def _draw(self, *, ended: bool) -> None:
-        self._pen.fit(max(1, self._console.size.width - 1))
+        pen = copy(self._pen)
+        pen.fit(max(1, self._console.size.width - 1))
         settled = self._source if ended else settled_source(self._source)
         layout = self._markdown.lay_out(settled, self._resume, ended=ended)
-        body = self._pen.write(layout.lines, layout.settled)
+        body = pen.write(layout.lines, layout.settled)
         tail: list[Segment] = []
         if not ended:
+            lines = layout.lines
             if settled != self._source:
-                layout_with_rest = self._markdown.lay_out(self._source, self._resume, ended=True)
-                tail = self._pen.tail(layout_with_rest.lines)
-            else:
-                tail = self._pen.tail(layout.lines)
-        if body or tail != self._tail:
-            erase = [_ERASE_TAIL] if self._tail else []
+                lines = self._markdown.lay_out(self._source, self._resume, ended=True).lines
+            tail = pen.tail(lines)
+        if ended or body or tail != self._tail:
+            erase = [_ERASE_TAIL] if ended or self._tail else []
             drawn = [_TAIL_BEGINS, *tail, _TAIL_ENDS] if tail else []
             self._write([*erase, *body, *drawn])
-            self._tail = tail
-        if layout.cut and layout.cut.line <= self._pen.line:
+        # Only now: what an interrupt kept from being drawn is drawn by `finish`.
+        self._pen, self._tail = pen, tail
+        if layout.cut and layout.cut.line <= pen.line:
             self._cut(layout.cut)
 
     def _cut(self, cut: Cut) -> None:

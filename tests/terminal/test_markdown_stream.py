@@ -48,6 +48,11 @@ class Terminal(pyte.HistoryScreen):
         self.buffer[self.cursor.y].wrapped = False
         super().linefeed()
 
+    def erase_in_display(self, how: int = 0, *args: object, **kwargs: object) -> None:
+        for y in range(self.cursor.y, self.lines):
+            self.buffer[y].wrapped = False
+        super().erase_in_display(how, *args, **kwargs)
+
     def rows(self) -> list[StaticDefaultDict]:
         return [*self.history.top, *(self.buffer[y] for y in range(self.lines))]
 
@@ -344,6 +349,22 @@ def test_a_slow_frame_makes_the_next_come_later() -> None:
     assert window.output.writes < 60
 
 
+def test_a_frame_costs_the_same_however_long_the_reply() -> None:
+    short, long = (_seconds_to_stream(REPLY * times) for times in (30, 300))
+    assert long < 20 * short
+
+
+def _seconds_to_stream(source: str) -> float:
+    now = 0
+    console = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "xterm"})
+    begun = time.process_time()
+    with MarkdownStream(console, clock=lambda: now) as stream:
+        for start in range(0, len(source), 4):
+            now += start % 400 == 0
+            stream.feed(source[start : start + 4])
+    return time.process_time() - begun
+
+
 def test_finish_may_come_twice_and_after_an_exception() -> None:
     window = Window(40, 10)
 
@@ -451,10 +472,11 @@ def _words(name: str) -> Iterator[str]:
 def inline(draw: st.DrawFn, word: Callable[[], str]) -> str:
     pieces = st.sampled_from(
         [
-            "W", "W W W", "**W W**", "*W*", "_W_ W", "~~W~~", "`W W`", "``W` W``", "[W](W)", "[W W",
-            "W]", "W(W)", "![W](W)", "<W>", "<http://W>", "W*W", "W_W", "**W", "W**", "*W", "W*", "`W",
-            "W`", "~~W", "\\*W", "W\\", "&W", "W & W", "W | W", "2 * W", "W!", "中文W，字。W", "W\tW",
-            "[W] W", "***W** W*", "*W **W*", "字！[W](W)", "W\n**W", "[W *W](W) W*", "W :W:",
+            "W", "W W W", "**W W**", "*W*", "_W_ W", "~~W~~", "`W W`", "``W` W``", "[W](W)",
+            "[W W", "W]", "W(W)", "![W](W)", "<W>", "<http://W>", "W*W", "W_W", "**W", "W**",
+            "*W", "W*", "`W", "W`", "~~W", "\\*W", "W\\", "&W", "W & W", "W | W", "2 * W", "W!",
+            "中文W，字。W", "W\tW", "[W] W", "***W** W*", "*W **W*", "字！[W](W)", "W\n**W",
+            "[W *W](W) W*", "W :W:",
         ]
     )  # fmt: skip
     text = draw(st.sampled_from([" ", "", " "])).join(
@@ -488,13 +510,15 @@ def block(draw: st.DrawFn, word: Callable[[], str], depth: int = 0) -> str:
         case "html":
             return f"<div>\n{lines[0]}\n</div>"
         case "under":
-            return f"{lines[0]}\n{draw(st.sampled_from(['---', '===', '- - -', '***', '--', '-', '#']))}"
+            rules = st.sampled_from(["---", "===", "- - -", "***", "--", "-", "#"])
+            return f"{lines[0]}\n{draw(rules)}"
         case "indent":
             return "\n".join(
                 draw(st.sampled_from(["", " ", "  ", "     "])) + line for line in lines
             )
         case "number":
-            return f"{draw(st.integers(0, 2024))}{draw(st.sampled_from(['.', ')', '. ', ' ']))}{lines[0]}"
+            dot = draw(st.sampled_from([".", ")", ". ", " "]))
+            return f"{draw(st.integers(0, 2024))}{dot}{lines[0]}"
         case "definition":
             return f"[{word()}]: {word()}"
         case "items" | "numbers":
@@ -588,7 +612,8 @@ def test_nothing_is_doubled_where_lines_are_cropped(
 def test_nothing_is_lost_where_a_cropped_window_changes_its_height(
     source: str, lengths: list[int], heights: list[int]
 ) -> None:
-    text = stream_resized(source, lengths, [(40, height) for height in heights], reflow=False)
+    windows = [(40, height) for height in heights]
+    text = stream_resized(source, lengths, windows, reflow=False)
     assert text == drawn(source, 40).text()
 
 
@@ -619,7 +644,8 @@ def reply():
         m = [f"m{n + k:03}m" for k in range(8)]
         yield f"Words of {m[0]} and **bold {m[1]}** go on for more than a row of 5*3 {m[2]}.\\n\\n"
         yield f"- item {m[3]} 中文字符没有空格所以必须在字符之间断开 `{m[4]}`\\n\\n"
-        yield f"| {m[5]} | b |\\n|---|---|\\n| {m[6]} | d |\\n\\n```python\\nx = '{m[7]}'\\n```\\n\\n"
+        yield f"| {m[5]} | b |\\n|---|---|\\n| {m[6]} | d |\\n\\n"
+        yield f"```python\\nx = '{m[7]}'\\n```\\n\\n"
 
 with MarkdownStream(Console()) as stream:
     for part in reply():
