@@ -24,6 +24,9 @@ WORDS = 80
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_killed_at_a_random_moment(seed: int, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
+    # Titles by the model would take the replies meant for the questions.
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "assistant.toml").write_text('[session]\ntitle = "words"\n')
     with Endpoint() as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         finished = chance.randrange(3)
