@@ -156,7 +156,9 @@ class MarkdownLines:
     def highlight(self, code: str, language: str) -> list[Text]:
         """One text a line of code, each with the background as its style."""
         if language not in self._lexers:
-            self._lexers[language] = Syntax("", language, theme=self._code_theme)
+            # Given by its name, a lexer is searched for each time it colours something.
+            lexer = Syntax("", language).lexer or "text"
+            self._lexers[language] = Syntax("", lexer, theme=self._code_theme)
         text = self._lexers[language].highlight(code)
         if text.plain.rstrip("\n") != code:
             # Some lexers tidy up what they colour; the code counts more than its colours.
