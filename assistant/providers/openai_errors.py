@@ -32,6 +32,9 @@ from assistant.errors import (
 if TYPE_CHECKING:
     import openai
 
+# Patterns are plain texts here: `re` compiles and keeps them when one is first needed, which is
+# after an error, not while the prompt is waited for.
+
 #: Seconds a connection may take.
 CONNECT_TIMEOUT = 5.0
 
@@ -91,8 +94,8 @@ class Answer(msgspec.Struct, frozen=True):
     wait: float | None
     redirect: str
 
-    def mentions(self, pattern: re.Pattern[str]) -> bool:
-        return pattern.search(self.text) is not None
+    def mentions(self, pattern: str) -> bool:
+        return re.search(pattern, self.text) is not None
 
     @property
     def quoted(self) -> str:
@@ -198,18 +201,18 @@ def plain(text: str, secrets: Sequence[str] = ()) -> str:
     """Foreign text on one line, without markup, control characters and secrets, cut to fit."""
     for secret in secrets:
         text = text.replace(secret, "…")
-    text = _KEY.sub("…", text)
-    if _HTML.search(text):
+    text = re.sub(_KEY, "…", text)
+    if re.search(_HTML, text):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
         text = title[1] if title else re.sub(r"<[^>]*>", " ", text)
-    text = " ".join(_ESCAPE.sub("", text).split())
+    text = " ".join(re.sub(_ESCAPE, "", text).split())
     text = "".join(char for char in text if char.isprintable()).rstrip(" .")
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 
-_KEY = re.compile(r"\bsk-[\w*-]{8,}")
-_HTML = re.compile(r"<(!doctype|html|head|body)\b", re.IGNORECASE)
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_KEY = r"\bsk-[\w*-]{8,}"
+_HTML = r"(?i)<(!doctype|html|head|body)\b"
+_ESCAPE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)"
 
 
 # --- No answer ---------------------------------------------------------------------------------
@@ -361,10 +364,10 @@ _TOO_LONG_KINDS = frozenset(
 )
 
 #: Groq and OpenAI say so of one request above the whole allowance of a minute: no wait helps.
-_TOO_BIG_FOR_A_MINUTE = re.compile(r"request too large for", re.IGNORECASE)
+_TOO_BIG_FOR_A_MINUTE = r"(?i)request too large for"
 
-_TOO_LONG = re.compile(
-    r"maximum context length"
+_TOO_LONG = (
+    r"(?i)maximum context length"
     r"|maximum (model|prompt|input|sequence) length"
     r"|context[ _-](length|size|window|limit)[^.]{0,60}(exceed|overflow|too|greater|not enough)"
     r"|context[ _-](length|size|window) is only"
@@ -380,28 +383,24 @@ _TOO_LONG = re.compile(
     r"|`?inputs`? tokens \+ `?max_new_tokens"
     r"|reduce the length of the (messages|input|prompt)|reduce your prompt"
     r"|range of input length should be"
-    r"|max_tokens must be at least 1, got -",
-    re.IGNORECASE,
+    r"|max_tokens must be at least 1, got -"
 )
 
 #: Where the wordings above name the window, the most telling first.
-_LIMITS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"maximum (?:context|model|prompt|input|sequence) length(?: is| of|:)? ?(?:only )?(\d+)",
-        r"(\d+) maximum",
-        r"context limit: \d+ \+ \d+ > (\d+)",
-        r"context (?:length|size|window|limit)(?: is| of)?(?: only)?[ (:]*(\d+)",
-        r"\bn_ctx\W{1,4}(\d+)",
-        r"tokens allowed \((\d+)\)",
-        r"tokens? limit(?: of|:| is)? ?(\d+)",
-        r"(?:exceeds the|configured) limit of (\d+)",
-        r"while limit is (\d+)",
-        r"must be <= (\d+)",
-        r"cannot exceed (\d+)",
-        r"\[\d+, ?(\d+)\]",
-        r"\blimit (\d+), requested",
-    )
+_LIMITS = (
+    r"maximum (?:context|model|prompt|input|sequence) length(?: is| of|:)? ?(?:only )?(\d+)",
+    r"(\d+) maximum",
+    r"context limit: \d+ \+ \d+ > (\d+)",
+    r"context (?:length|size|window|limit)(?: is| of)?(?: only)?[ (:]*(\d+)",
+    r"\bn_ctx\W{1,4}(\d+)",
+    r"tokens allowed \((\d+)\)",
+    r"tokens? limit(?: of|:| is)? ?(\d+)",
+    r"(?:exceeds the|configured) limit of (\d+)",
+    r"while limit is (\d+)",
+    r"must be <= (\d+)",
+    r"cannot exceed (\d+)",
+    r"\[\d+, ?(\d+)\]",
+    r"\blimit (\d+), requested",
 )
 
 
@@ -409,7 +408,7 @@ def context_limit(answer: Answer) -> int | None:
     """The window, in the model's tokens, that the answer names in its body or in words."""
     named = [value for name, value in answer.fields if name == "n_ctx"]
     text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", answer.text)
-    found = [match[1] for pattern in _LIMITS if (match := pattern.search(text))]
+    found = [match[1] for pattern in _LIMITS if (match := re.search(pattern, text, re.I))]
     for value in (*named, *found):
         if isinstance(value, int | str) and str(value).isdigit() and int(value) >= SMALLEST_WINDOW:
             return int(value)
@@ -441,10 +440,9 @@ _QUOTA_KINDS = frozenset(
         "arrearage",
     }
 )
-_QUOTA = re.compile(
-    r"insufficient (balance|credits?|funds|quota)|exceeded your current quota"
-    r"|(out of|no|requires more) credits|余额不足|欠费",
-    re.IGNORECASE,
+_QUOTA = (
+    r"(?i)insufficient (balance|credits?|funds|quota)|exceeded your current quota"
+    r"|(out of|no|requires more) credits|余额不足|欠费"
 )
 
 
@@ -469,10 +467,9 @@ _FILTER_KINDS = frozenset(
         "content_moderation",
     }
 )
-_FILTER = re.compile(
-    r"content (management policy|filter|exists risk)|was flagged|flagged for"
-    r"|inappropriate content|敏感内容",
-    re.IGNORECASE,
+_FILTER = (
+    r"(?i)content (management policy|filter|exists risk)|was flagged|flagged for"
+    r"|inappropriate content|敏感内容"
 )
 
 
@@ -485,10 +482,9 @@ def _bad_key(answer: Answer, call: Call) -> Failure | None:
 
 
 _KEY_KINDS = frozenset({"invalid_api_key", "invalid_authentication_error", "authentication_error"})
-_KEY_TEXT = re.compile(
-    r"(invalid|incorrect|missing|expired) api[ _-]?key"
-    r"|api[ _-]?key (is )?(not valid|invalid|expired)|no auth credentials",
-    re.IGNORECASE,
+_KEY_TEXT = (
+    r"(?i)(invalid|incorrect|missing|expired) api[ _-]?key"
+    r"|api[ _-]?key (is )?(not valid|invalid|expired)|no auth credentials"
 )
 
 
@@ -520,10 +516,9 @@ def _no_such_model(answer: Answer, call: Call) -> Failure | None:
 
 
 _MODEL_KINDS = frozenset({"model_not_found", "deploymentnotfound", "model_not_exist"})
-_MODEL = re.compile(
-    r"\bmodel\b.{0,120}?(does not exist|not found|not exist|is not a valid model)"
-    r"|(invalid|unknown|no such) model\b|no endpoints found for|is not a valid model",
-    re.IGNORECASE,
+_MODEL = (
+    r"(?i)\bmodel\b.{0,120}?(does not exist|not found|not exist|is not a valid model)"
+    r"|(invalid|unknown|no such) model\b|no endpoints found for|is not a valid model"
 )
 
 
@@ -565,7 +560,7 @@ def _by_status(answer: Answer, call: Call) -> Failure:
 
 
 #: LM Studio says so with status 200.
-_NO_SUCH_PATH = re.compile(r"unexpected endpoint", re.IGNORECASE)
+_NO_SUCH_PATH = r"(?i)unexpected endpoint"
 
 
 def _rate_limited(answer: Answer, call: Call) -> Failure:
@@ -624,12 +619,12 @@ def _named_wait(headers: Any, words: str, fields: Sequence[tuple[str, object]]) 
         _number(headers.get("retry-after")),
         _until(headers.get("retry-after")),
         *(_spoken(str(value)) for name, value in fields if name == "retrydelay"),
-        _spoken(match[1]) if (match := _TRY_AGAIN.search(words)) else None,
+        _spoken(match[1]) if (match := re.search(_TRY_AGAIN, words)) else None,
     )
     return next((seconds for seconds in candidates if seconds is not None), None)
 
 
-_TRY_AGAIN = re.compile(r"(?:try again|retry) (?:in|after) ((?:[\d.]+ ?[a-z]+ ?){1,3})", re.I)
+_TRY_AGAIN = r"(?i)(?:try again|retry) (?:in|after) ((?:[\d.]+ ?[a-z]+ ?){1,3})"
 _UNITS = {"ms": 0.001, "m": 60.0, "h": 3600.0, "s": 1.0}
 
 
