@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EMBEDDED_WINDOW = 8_192
+# None that is mistaken for another when it is read aloud or copied by hand.
+LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 TITLE_TOKENS = 40
 # A trial is patient enough for a local server that loads its model first, and for reasoning.
 TRIAL_TIMEOUT = 60.0
@@ -48,7 +49,7 @@ def local_now() -> datetime:
 
 def new_session_id() -> str:
     """`20261129-215354-k3f`: sorts by time (UTC), is typed by its start, and fits a file name."""
-    letters = "".join(random.choices("abcdefghijkmnpqrstuvwxyz23456789", k=3))
+    letters = "".join(LETTERS[byte % len(LETTERS)] for byte in os.urandom(3))
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{letters}"
 
 

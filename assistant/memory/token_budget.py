@@ -7,7 +7,6 @@ message is counted once.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias
@@ -101,7 +100,7 @@ def _property_lines(properties: dict[str, Any], required: Iterable[str]) -> list
 
 def _type_text(schema: dict[str, Any]) -> str:
     if "enum" in schema:
-        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+        return " | ".join(msgspec.json.encode(value).decode() for value in schema["enum"])
     if "anyOf" in schema:
         return " | ".join(_type_text(option) for option in schema["anyOf"])
     kind = schema.get("type", "any")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -153,6 +151,9 @@ def farewell(session: Session, screen: Screen) -> None:
 
 def resume_command(session_id: str) -> str:
     """A command line that works from the folder we stand in."""
+    import shlex
+    import shutil
+
     started = Path(sys.argv[0]).absolute()
     found = shutil.which(started.name)
     if found is not None and Path(found).absolute() == started:
