@@ -3,7 +3,7 @@
 What is settled is written at the cursor and never touched again. What is not is the tail: at
 most a few cells, written behind the cursor, which then goes back to where it stood. So the
 cursor always rests between the two, every terminal keeps it there when it reflows or crops its
-lines, and "erase from the cursor on" takes away the tail and nothing else, however many rows it
+lines, and erasing from the cursor on takes away the tail and nothing else, however many rows it
 has become. No row is ever counted, and no cursor moved up.
 """
 
@@ -43,6 +43,9 @@ _MIN_TEXT = 10
 
 _NEWLINE = Segment.line()
 _ERASE_TAIL = Segment("\x1b[J")
+# tmux moves a screen that is erased from its first cell on into the history, tail and all. So
+# where nothing stands before the tail, all rows from there on are deleted instead.
+_DELETE_TAIL = Segment("\x1b[999M")
 # Without wrapping, a window that just got narrower cuts the tail off instead of scrolling.
 _TAIL_BEGINS = Segment("\x1b7\x1b[?7l")
 _TAIL_ENDS = Segment("\x1b8\x1b[?7h")
@@ -175,7 +178,7 @@ class MarkdownStream:
                 lines = self._markdown.lay_out(self._source, self._resume, ended=True).lines
             tail = pen.tail(lines)
         if ended or body or tail != self._tail:
-            erase = [_ERASE_TAIL] if ended or self._tail else []
+            erase = [self._pen.eraser()] if ended or self._tail else []
             drawn = [_TAIL_BEGINS, *tail, _TAIL_ENDS] if tail else []
             self._write([*erase, *body, *drawn])
         # Only now: what an interrupt kept from being drawn is drawn by `finish`.
@@ -243,6 +246,9 @@ class _Pen:
         if text.cell_len > room:
             text = Text("…").append_text(text[_start_of_last(text.plain, room - 1) :])
         return [*self._segments(prefix), *self._segments(text)]
+
+    def eraser(self) -> Segment:
+        return _ERASE_TAIL if self._column else _DELETE_TAIL
 
     def _begin_line(self) -> None:
         # Offsets into the text of the line: where the row under the cursor begins and ends.

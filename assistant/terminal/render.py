@@ -6,8 +6,10 @@ nothing in it is ever read as markup. rich is imported with the first thing that
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -50,8 +52,9 @@ class Screen:
     # --- plain lines ----------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
-        """A line of ours beside the conversation."""
-        print(plain(text), file=self._asides, flush=True)
+        """Lines of ours beside the conversation, broken at words. They need no rich."""
+        for line in plain(text).splitlines():
+            print(_wrapped(line, self._asides), file=self._asides, flush=True)
 
     def error(self, text: str) -> None:
         """A sentence about what went wrong."""
@@ -216,6 +219,12 @@ class ReplyView:
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def _wrapped(line: str, stream: TextIO) -> str:
+    if not stream.isatty():
+        return line
+    return textwrap.fill(line, max(10, os.get_terminal_size(stream.fileno()).columns))
 
 
 def cut_mark(finish_reason: str) -> RichText:

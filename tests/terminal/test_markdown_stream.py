@@ -49,6 +49,10 @@ class Terminal(pyte.HistoryScreen):
         super().linefeed()
 
     def erase_in_display(self, how: int = 0, *args: object, **kwargs: object) -> None:
+        if not self.cursor.x and not self.cursor.y:
+            # tmux saves what is erased from the first cell on.
+            self.history.top.extend(filter(self._used, self.buffer.values()))
+            self.buffer.clear()
         for y in range(self.cursor.y, self.lines):
             self.buffer[y].wrapped = False
         super().erase_in_display(how, *args, **kwargs)
@@ -415,7 +419,8 @@ def test_joined_emoji_are_never_split() -> None:
     with MarkdownStream(console, clock=count().__next__) as stream:
         for character in family * 9:
             stream.feed(character)
-    rows = re.sub(r"\x1b7.*?\x1b8\x1b\[\?7h|\x1b\[J", "", output.getvalue(), flags=re.S).split("\n")
+    text = re.sub(r"\x1b7.*?\x1b8\x1b\[\?7h|\x1b\[J|\x1b\[\d+M", "", output.getvalue())
+    rows = text.split("\n")
     assert rows == [family * 5, family * 4, ""]
 
 
@@ -560,7 +565,7 @@ def cut(source: str, lengths: list[int]) -> Iterator[str]:
         start += length
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(source=replies(), lengths=cuts, size=sizes)
 def test_any_pieces_draw_the_same_and_lose_nothing(
     source: str, lengths: list[int], size: tuple[int, int]
@@ -634,31 +639,29 @@ def test_a_paragraph_goes_on_at_the_new_width() -> None:
 # A real terminal
 
 
-SCRIPT = """
+MARKED = "".join(
+    f"Words **of** mark {mark} go on for more than a row of 5*3 in most of the windows.\n\n"
+    f"- item {mark} with 中文字符没有空格所以必须在字符之间断开 and `code`\n\n"
+    f"| {mark} | b |\n|---|---|\n| c | d |\n\n```\nx = '{mark}'\n```\n\n"
+    for mark in (f"m{chr(97 + number)}m" for number in range(20))
+)
+SCRIPT = f"""
 import sys, time
 from rich.console import Console
 from assistant.terminal.markdown_stream import MarkdownStream
 
-def reply():
-    for n in range(0, 160, 8):
-        m = [f"m{n + k:03}m" for k in range(8)]
-        yield f"Words of {m[0]} and **bold {m[1]}** go on for more than a row of 5*3 {m[2]}.\\n\\n"
-        yield f"- item {m[3]} 中文字符没有空格所以必须在字符之间断开 `{m[4]}`\\n\\n"
-        yield f"| {m[5]} | b |\\n|---|---|\\n| {m[6]} | d |\\n\\n"
-        yield f"```python\\nx = '{m[7]}'\\n```\\n\\n"
-
+reply = {MARKED!r}
 with MarkdownStream(Console()) as stream:
-    for part in reply():
-        for start in range(0, len(part), 5):
-            stream.feed(part[start : start + 5])
-            time.sleep(0.004)
+    for start in range(0, len(reply), 5):
+        stream.feed(reply[start : start + 5])
+        time.sleep(0.004)
 print("END")
 sys.stdin.read()
 """
 
 
 @pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
-def test_in_tmux_every_mark_stands_once_whatever_the_window_did(tmp_path: Path) -> None:
+def test_in_tmux_every_word_stands_once_whatever_the_window_did(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
 
@@ -686,4 +689,4 @@ def test_in_tmux_every_mark_stands_once_whatever_the_window_did(tmp_path: Path) 
         text = tmux("capture-pane", "-p", "-J", "-S", "-")
     finally:
         tmux("kill-server")
-    assert Counter(re.findall(r"m\d\d\dm", text)) == {f"m{n:03}m": 1 for n in range(160)}
+    assert letters(text) == letters(MARKED)
