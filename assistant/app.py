@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,12 +59,22 @@ class Progress:
     """What is being loaded at the moment, and who wants to hear of it."""
 
     text: str = ""
-    listener: Callable[[str], None] | None = None
+    _listener: Callable[[str], None] | None = None
 
     def say(self, text: str) -> None:
         self.text = text
-        if self.listener is not None:
-            self.listener(text)
+        listener = self._listener
+        if listener is not None:
+            listener(text)
+
+    @contextmanager
+    def told_to(self, listener: Callable[[str], None]) -> Iterator[None]:
+        """Tell `listener` too, while the block lasts. It may be called on the worker's thread."""
+        self._listener = listener
+        try:
+            yield
+        finally:
+            self._listener = None
 
 
 @dataclass
@@ -89,7 +100,6 @@ class App:
             pipeline=self.pipeline,
             settings=self.settings,
             registry=all_commands(),
-            clock=self.clock,
             opened=self.opened,
         )
 
@@ -124,6 +134,7 @@ class App:
         """Let the worker finish what is short, and end what we started."""
         self.pipeline.model.close()
         self.worker.close(timeout=1.0)
+        _log_to(None)
 
     def _load_counter(self) -> None:
         counter = self.pipeline.counter
@@ -131,16 +142,22 @@ class App:
             log.warning("Tokens are estimated: the tokenizer's ranks are not there")
 
     def _load_model(self) -> None:
-        model = self.pipeline.model
         try:
-            model.load()
-            window = model.context_window()
+            self.pipeline.model.load()
         except ChatModelError as error:
             # The first question meets the same trouble and shows it.
             log.warning("The model could not be loaded ahead: %s", type(error).__name__)
             return
+        self.learn_window()
+
+    def learn_window(self) -> None:
+        """Ask the endpoint for the model's window, unless it is set or was named before."""
+        model, profiles = self.pipeline.model, self.pipeline.profiles
+        if self.pipeline.limits.window is not None or profiles.is_named(model.address, model.name):
+            return
+        window = model.context_window()
         if window is not None:
-            self.pipeline.profiles.endpoint_named(model.address, model.name, window)
+            profiles.endpoint_named(model.address, model.name, window)
 
 
 def build_app(
@@ -170,10 +187,12 @@ def build_app(
         clock=clock,
         hand_over=lambda session, turn: None,
     )
+    if not values.uses_endpoint:
+        # It is started with this window, whatever its kind could take.
+        profiles.endpoint_named(model.address, model.name, embedded_window(values))
     afterwards = _Afterwards(pipeline, worker, title_by, read_prompt(settings.home, "title"))
     pipeline.hand_over = afterwards.take
-    if not private:
-        _log_to(data / "logs" / "assistant.log")
+    _log_to(None if private else data / "logs" / "assistant.log")
     return App(
         settings=settings,
         store=SessionStore(
@@ -182,6 +201,7 @@ def build_app(
             clock=clock,
             new_id=new_id,
             program=f"assistant {__version__}",
+            keep_catalog=not private,
         ),
         worker=worker,
         pipeline=pipeline,
@@ -257,9 +277,14 @@ def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> ChatMod
         user_cache_path("assistant", appauthor=False),
         Path(model.local_path).expanduser() if model.local_path else None,
         threads=model.threads or _threads(os.cpu_count() or 1),
-        context_window=model.context_window or EMBEDDED_WINDOW,
+        context_window=embedded_window(values),
         on_progress=on_progress,
     )
+
+
+def embedded_window(values: Settings) -> int:
+    """Tokens the embedded model is started with."""
+    return values.model.context_window or EMBEDDED_WINDOW
 
 
 def _threads(cores: int) -> int:
@@ -315,15 +340,15 @@ def read_prompt(home: Path, name: str) -> str:
     raise FileNotFoundError(f"config/prompts/{name}.md is missing from the installation")
 
 
-def _log_to(path: Path) -> None:
-    """Warnings and tracebacks go to one file, made with its first line; never any content."""
+def _log_to(path: Path | None) -> None:
+    """Warnings and tracebacks go to one file, made with its first line, or nowhere at all."""
     root = logging.getLogger("assistant")
     root.propagate = False
     root.setLevel(logging.WARNING)
     for before in list(root.handlers):
         root.removeHandler(before)
         before.close()
-    root.addHandler(_PrivateFile(path))
+    root.addHandler(logging.NullHandler() if path is None else _PrivateFile(path))
 
 
 class _PrivateFile(logging.FileHandler):

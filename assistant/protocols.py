@@ -23,6 +23,10 @@ class TokenCounter(Protocol):
         """False when counts are estimates."""
 
     @property
+    def problem(self) -> str:
+        """Why counts are estimates, in words for the user; empty when they are not."""
+
+    @property
     def ready(self) -> bool:
         """Whether `count` answers at once, or has to load the tokenizer first."""
 

@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from assistant.errors import ConfigError
+
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent
 #: What came with the program: beside the package in a checkout, inside it when installed.
@@ -116,10 +118,6 @@ class LoadedSettings(msgspec.Struct, frozen=True):
     problems: Sequence[str] = ()
 
     @property
-    def env_path(self) -> Path:
-        return self.home / ".env"
-
-    @property
     def sessions_folder(self) -> Path:
         return self.home / "sessions"
 
@@ -136,7 +134,13 @@ def find_home(environment: Mapping[str, str]) -> Path:
     folder for user data. The folder the program is started in never matters.
     """
     if home := environment.get("ASSISTANT_HOME"):
-        return Path(home).expanduser().absolute()
+        folder = Path(home).expanduser()
+        if not folder.is_absolute():
+            raise ConfigError(
+                f"ASSISTANT_HOME is {home!r}: it must be a whole path, from / or ~ on. Nothing was "
+                "read or written."
+            )
+        return folder
     if (CHECKOUT / "pyproject.toml").exists() and (CHECKOUT / "config").is_dir():
         return CHECKOUT
     from platformdirs import user_data_path  # here: only an installed copy needs it
@@ -170,6 +174,11 @@ def load_settings(
             sources.setdefault(name, "default of the embedded model")
             values.setdefault(name, value)
     settings = _build(values)
+    if "model.name" in sources and not settings.uses_endpoint:
+        problems.append(
+            f"A model is named ({settings.model.name}) but neither a key nor an address is set: "
+            "the embedded model answers. `assistant setup` sets an endpoint."
+        )
     if settings.budget.trigger > settings.budget.history:
         problems.append(
             f"budget.trigger ({settings.budget.trigger}) is above budget.history "
@@ -212,7 +221,8 @@ def _problem_with(name: str, value: Any) -> str | None:
     except msgspec.ValidationError as error:
         reason = str(error).split(" - at ")[0].replace("`", "")
         default = value_of(Settings(), name)
-        return f"{name} = {value!r} is wrong ({reason}). The default, {default!r}, is used."
+        shown = "(not shown)" if name in SECRETS else repr(value)
+        return f"{name} = {shown} is wrong ({reason}). The default, {default!r}, is used."
     if name in LOWEST and converted is not None and converted < LOWEST[name]:
         default = value_of(Settings(), name)
         return (
@@ -254,6 +264,9 @@ def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
 def _read_env(path: Path, problems: list[str]) -> dict[str, str]:
     try:
         text = path.read_text("utf-8")
+        if path.stat().st_mode & 0o077:
+            # It holds a key, and a copy of .env.example is readable by all.
+            path.chmod(0o600)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

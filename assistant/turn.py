@@ -12,6 +12,7 @@ import msgspec
 from assistant.errors import (
     ChatModelError,
     ContextTooLong,
+    MessageTooBig,
     RequestRejected,
     ServerFailed,
     StreamBroken,
@@ -121,22 +122,20 @@ def run_turn(
     # 1. Save the user's message, before anything can fail.
     asked = _saved_question(question, session, pipeline)
 
-    # 2. Budget: what the window leaves for the reply, the history and the message.
-    budget = pipeline.budget()
-
-    # 3. Assemble the prompt: what is fixed, the recent turns that fit, the message.
-    prompt = _assemble(session, pipeline, budget, cut_message)
-
-    # 4. Reply, streaming; a window learnt from the endpoint's refusal is used at once.
     try:
+        # 2. Budget, and 3. assemble: what is fixed, the recent turns that fit, the message.
+        prompt = _assemble(session, pipeline, cut_message)
+
+        # 4. Reply, streaming; a window learnt from the endpoint's refusal is used at once.
         try:
             reply = _stream_reply(asked, prompt, session, pipeline, on_event)
-        except ContextTooLong as error:
-            prompt = _shrunk(error, prompt, session, pipeline, cut_message)
+        except ContextTooLong as refusal:
+            _learn(refusal, prompt, pipeline)
+            prompt = _assemble(session, pipeline, cut_message)
             on_event(Notice(f"The model takes {prompt.window:,} tokens at most: sending less."))
             reply = _stream_reply(asked, prompt, session, pipeline, on_event)
-    except ChatModelError as error:
-        rejected = isinstance(error, RequestRejected)
+    except (ChatModelError, MessageTooBig) as error:
+        rejected = isinstance(error, (RequestRejected, MessageTooBig))
         session.fail(asked.turn, str(error), rejected=rejected)
         raise
 
@@ -155,6 +154,7 @@ def run_turn(
 def _saved_question(question: Content | Message, session: Session, pipeline: Pipeline) -> Message:
     """Save what was typed at once; its count goes with it unless that would mean waiting."""
     if isinstance(question, Message):
+        session.require_writable()
         return question
     content = clean_content(question)
     counter = pipeline.counter
@@ -164,34 +164,29 @@ def _saved_question(question: Content | Message, session: Session, pipeline: Pip
     return session.ask(content, TokenCount(counter.encoding, tokens))
 
 
-def _assemble(
-    session: Session, pipeline: Pipeline, budget: TokenBudget, cut_message: bool
-) -> Prompt:
+def _assemble(session: Session, pipeline: Pipeline, cut_message: bool) -> Prompt:
     return assemble(
         session,
         pipeline.fixed,
-        budget,
+        pipeline.budget(),
         pipeline.counter,
         pipeline.clock(),
         cut_message=cut_message,
     )
 
 
-def _shrunk(
-    error: ContextTooLong, prompt: Prompt, session: Session, pipeline: Pipeline, cut_message: bool
-) -> Prompt:
-    """The prompt again, for the window the endpoint named.
+def _learn(refusal: ContextTooLong, prompt: Prompt, pipeline: Pipeline) -> None:
+    """Keep the window the endpoint named when it refused a prompt.
 
     When it named none, or one that this prompt should have fitted, our count was wrong: then half
     of what was sent is tried, in this run alone.
     """
     model = pipeline.model
-    sent = int((prompt.tokens + prompt.reserve) * pipeline.profile().ratio)
-    if error.limit is not None and error.limit < sent:
-        pipeline.profiles.refused(model.address, model.name, error.limit)
+    sent = pipeline.profile().theirs(prompt.tokens + prompt.reserve)
+    if refusal.limit is not None and refusal.limit < sent:
+        pipeline.profiles.refused(model.address, model.name, refusal.limit)
     else:
         pipeline.profiles.guessed(model.address, model.name, sent // 2)
-    return _assemble(session, pipeline, pipeline.budget(), cut_message)
 
 
 def _stream_reply(
@@ -208,11 +203,10 @@ def _stream_reply(
     finish_reason: str | None = None
     usage: Usage | None = None
     answered_by = model.name
+    longest = pipeline.profile().theirs(prompt.reserve)
     session.stream_starts(asked.turn, model.name)
     try:
-        for part in model.stream(
-            prompt.messages, tools=prompt.tools, max_tokens=max(1, prompt.reserve)
-        ):
+        for part in model.stream(prompt.messages, tools=prompt.tools, max_tokens=longest):
             if part.text:
                 text = clean_text(part.text)
                 session.keep_part(text)

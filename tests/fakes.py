@@ -43,6 +43,7 @@ class FakeCounter:
     encoding: str = "characters"
     exact: bool = True
     ready: bool = True
+    problem: str = ""
 
     def count(self, text: str) -> int:
         return len(text)

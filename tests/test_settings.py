@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from assistant.errors import ConfigError
 from assistant.settings import (
     CHECKOUT,
     EMBEDDED_DEFAULTS,
@@ -55,6 +56,7 @@ def test_each_source_stands_above_the_one_before(home: Path) -> None:
     assert (flagged.values.model.name, flagged.source("model.name")) == ("from flag", "flag")
     assert flagged.source("model.timeout") == "config/assistant.toml"
     plain = load_settings(home, {})
+    assert (home / ".env").stat().st_mode & 0o077 == 0
     assert (plain.values.model.name, plain.source("model.name")) == ("from .env", ".env")
     assert plain.values.model.api_key == "a$b${HOME}#c"
 
@@ -133,6 +135,18 @@ def test_an_env_without_permission_is_said(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(home)], capture_output=True, text=True, check=True
     )
     assert "Permission denied" in done.stdout
+
+
+def test_a_key_is_never_repeated_and_a_model_without_endpoint_is_said(home: Path) -> None:
+    loaded = load_settings(toml(home, "[model]\napi_key = 123456789\nname = 'big'\n"), {})
+    assert "123456789" not in " ".join(loaded.problems)
+    assert "api_key = (not shown) is wrong" in loaded.problems[0]
+    assert "A model is named (big) but neither a key nor an address is set" in loaded.problems[1]
+
+
+def test_a_home_relative_to_the_folder_one_stands_in_is_refused() -> None:
+    with pytest.raises(ConfigError, match="must be a whole path"):
+        find_home({"ASSISTANT_HOME": "notes"})
 
 
 def test_the_home_is_where_it_is_set_else_the_checkout(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from assistant.errors import (
     MessageTooBig,
     RequestRejected,
     ServerFailed,
+    SessionReadOnly,
     StreamBroken,
     TimedOut,
 )
@@ -220,6 +221,55 @@ def test_it_is_sent_cut_with_a_visible_mark_once_the_user_agrees(
     assert sent.startswith("START")
     assert turn.prompt.tokens + turn.prompt.reserve <= 1_000
     assert talk.saved() == [("user", "START" + "x" * 2_000 + "END"), ("assistant", "fine")]
+
+
+def test_a_message_the_user_would_not_cut_is_not_sent_with_the_next(
+    small: Callable[[int], Talk],
+) -> None:
+    talk = small(1_000)
+    talk.say("before", "yes")
+    with pytest.raises(MessageTooBig):
+        talk.say("x" * 2_000)
+    assert talk.session.failures[2].rejected
+    talk.say("hi there")
+    assert talk.sent()[1:] == [
+        ("user", "before"), ("assistant", "yes"), ("user", "hi there" + BACKGROUND),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("most", "sent"), [(0, 0), (1, 2), (2, 2), (3, 2), (4, 4)])
+def test_the_number_of_messages_is_held_also_when_it_is_small(
+    store: SessionStore, clock: FakeClock, most: int, sent: int
+) -> None:
+    limits = msgspec.structs.replace(LIMITS, recent_messages=most)
+    talk = Talk(store.create(), clock, limits)
+    for number in range(6):
+        talk.say(str(number), "ok")
+    assert len(talk.model.sent[-1]) == 1 + sent + 1
+
+
+def test_images_that_do_not_fit_are_explained_even_when_cutting_is_allowed(
+    small: Callable[[int], Talk],
+) -> None:
+    talk = small(1_000)
+    image = ImagePart(ImageUrl("https://example.org/x.png"))
+    with pytest.raises(MessageTooBig):
+        run_turn((image, image), talk.session, talk.pipeline, lambda _: None, cut_message=True)
+
+
+def test_reading_along_asks_nothing(talk: Talk, store: SessionStore, home: Path) -> None:
+    with pytest.raises(TimedOut):
+        talk.say("hello?", failing(TimedOut("No answer in time.")))
+    part = home / "sessions" / f"{talk.session.id}.part"
+    part.write_text("what the other terminal is just getting")
+    reader = Talk(store.open(talk.session.id, read_only=True), FakeClock(), LIMITS)
+    unanswered = reader.session.unanswered
+    assert unanswered is not None
+    with pytest.raises(SessionReadOnly):
+        run_turn(unanswered, reader.session, reader.pipeline, lambda _: None)
+    assert reader.model.sent == []
+    reader.session.close()
+    assert part.read_text() == "what the other terminal is just getting"
 
 
 # --- failures -----------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
+from assistant.errors import SessionError
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.settings import LoadedSettings
@@ -25,13 +25,22 @@ class CommandContext:
     pipeline: Pipeline
     settings: LoadedSettings
     registry: CommandRegistry
-    clock: Callable[[], datetime]
     opened: Callable[[Session], None]
     """Told when another session becomes the one at hand."""
     last_turn: Turn | None = None
 
     def switch_to(self, session: Session) -> None:
-        """Make another session the one at hand, and let the old one go."""
+        """Make another session the one at hand, and let the old one go.
+
+        Raises SessionError when that would lose what the disk did not take.
+        """
+        if self.session.unsaved:
+            session.close()
+            raise SessionError(
+                f"{self.session.unsaved} records of this conversation are not saved yet "
+                f"({self.session.saving_failure}). Leaving it would lose them, so nothing was "
+                "changed. Make room on the disk and say something, or leave with /exit."
+            )
         self.session.close()
         self.session = session
         self.last_turn = None

@@ -42,6 +42,9 @@ def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
         f"History: at most {limits.history:,} tokens and {limits.recent_messages} messages; "
         f"{prompt.left_out} older messages were not sent (they are in the session)."
     ]
+    history = next((part.tokens for part in prompt.sections if part.name == "history"), 0)
+    if context.pipeline.budget().compaction_due(history):
+        lines.append("The history is nearly full: the oldest turns are the next to be left out.")
     if usage is not None and prompt.tokens:
         lines.append(
             f"The endpoint counted {usage.prompt_tokens:,} tokens for this prompt, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Output, Quit, Table, Text
@@ -37,12 +38,13 @@ def show_model(context: CommandContext, argument: str) -> Output:
     """Say which model answers, where, and how much it takes."""
     model, profile = context.pipeline.model, context.pipeline.profile()
     measured = "measured" if profile.ratio_measured else "assumed"
+    counter = context.pipeline.counter
     return Text(
         f"Model: {model.name}\n"
         f"Address: {model.address}\n"
         f"Window: {profile.window:,} tokens (from: {profile.window_source})\n"
-        f"Counting: {context.pipeline.counter.encoding}, "
-        f"{profile.ratio:.2f} of its tokens for one of ours ({measured})\n"
+        f"Counting: {counter.encoding}, {profile.ratio:.2f} of its tokens for one of ours "
+        f"({measured}){f'. Estimated: {counter.problem}' if counter.problem else ''}\n"
         "To change it: `assistant setup`, MODEL_NAME in .env, or --model."
     )
 
@@ -67,6 +69,10 @@ def show_config(context: CommandContext, argument: str) -> Output:
 def _shown(name: str, value: object) -> str:
     if value is None:
         return "(not set)"
+    if name == "model.base_url":
+        # A password may stand in it.
+        parts = urlsplit(str(value))
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     if name in SECRETS:
         return "(set, not shown)"
     return str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -97,12 +98,23 @@ class CommandRegistry:
             )
         return command
 
+    def is_command(self, line: str) -> bool:
+        """Whether a line calls a command, be it a known one or a slip of the keyboard.
+
+        `/usr/bin`, `/* note */`, `//` and what names a folder or file that is there are text.
+        """
+        line = line.strip()
+        match = _COMMAND_LIKE.match(line)
+        if match is None or "\n" in line:
+            return False
+        return match[1].lower() in self._by_spelling or not os.path.exists(f"/{match[1]}")
+
     def run(self, line: str, context: CommandContext) -> Output:
         """Run the command a line names. A wrong call's sentence gets the usage added."""
-        name, _, argument = line.strip().removeprefix("/").partition(" ")
+        name, *rest = line.strip().removeprefix("/").split(maxsplit=1)
         command = self.get(name.lower())
         try:
-            return command.handler(context, argument.strip())
+            return command.handler(context, "".join(rest))
         except UsageError as error:
             raise UsageError(f"{error} Usage: {command.signature}") from error
 
@@ -115,14 +127,4 @@ class CommandRegistry:
         return "\n".join(["| Command | Does |", "| --- | --- |", *rows])
 
 
-_COMMAND_LIKE = re.compile(r"/[A-Za-z][A-Za-z_-]*(\s|$)|/\?(\s|$)")
-
-
-def is_command(line: str) -> bool:
-    """Whether a line calls a command. `/usr/bin`, `/* note */` and `//` are text."""
-    return _COMMAND_LIKE.match(line.lstrip()) is not None and "\n" not in line.strip()
-
-
-def looks_like_command(line: str) -> bool:
-    """Whether a line starts like a command without being one: it is sent, with a notice."""
-    return line.lstrip().startswith("/") and not is_command(line)
+_COMMAND_LIKE = re.compile(r"/([A-Za-z][\w-]*|\?)(?:\s|$)")

@@ -90,6 +90,8 @@ def session_table(
 def _switch(context: CommandContext, reference: str) -> Output:
     if not reference:
         raise UsageError("Which session?")
+    if context.session.private:
+        raise UsageError("A private conversation stays private: leave it to go on with another.")
     info = context.store.find(reference)
     if info.id == context.session.id:
         return Text("You are in this session already.")
@@ -111,7 +113,7 @@ def _delete(context: CommandContext, reference: str) -> Output:
 
     def delete() -> Output:
         if info.id == context.session.id:
-            context.switch_to(context.store.create())
+            context.switch_to(context.store.create(private=context.session.private))
         context.store.delete(info.id)
         return Text(f"Deleted: {info.id}. It can't be brought back.")
 

@@ -12,6 +12,8 @@ from assistant.errors import MessageTooBig
 from assistant.memory.session import Session
 from assistant.memory.token_budget import (
     REPLY_PRIMER,
+    Fitted,
+    History,
     TokenBudget,
     fit_tokens,
     last_messages,
@@ -59,49 +61,75 @@ def assemble(
             raise _too_big(current_tokens, room)
         current = shorten_message(current, room, counter.count)
         current_tokens = message_tokens(current, counter.count)
+        if current_tokens > room:
+            # Images can't be cut, and a tiny room holds not even the mark.
+            raise _too_big(current_tokens, room)
     history_room = budget.history_room(system_tokens + schema_tokens, current_tokens)
     recent = recent_turns(session, history_room, budget.recent_messages, counter)
-    history = _sendable(recent, session)
-    messages = (system, *_joined([*history, current]))
+    messages = (system, *_joined([*recent.messages, current]))
     return Prompt(
         messages=messages,
         sections=(
             Section("system", system_tokens),
             Section("tools", schema_tokens),
-            Section("history", sum(_tokens(one, counter) for one in history)),
+            Section("history", recent.tokens),
             Section("input", current_tokens),
         ),
         window=budget.window,
         reserve=budget.reserve,
         tools=fixed.tools,
-        left_out=len(session.history) - 1 - len(recent),
+        left_out=len(session.history) - 1 - len(recent.messages),
         exact=counter.exact,
     )
 
 
-def recent_turns(
-    session: Session, room: int, most_messages: int, counter: TokenCounter
-) -> tuple[Message, ...]:
+def recent_turns(session: Session, room: int, most_messages: int, counter: TokenCounter) -> Fitted:
     """The newest earlier turns that fit, by tokens and by number, the last message excluded.
 
     The newest of them is never dropped: when it does not fit whole, its longest text is shortened
     around a visible mark.
     """
-    history = session.history
-    history.count_newest(counter.encoding, lambda one: message_tokens(one, counter.count), room)
-    last = len(history) - 1
-    question_tokens = history.tokens(range(last, last + 1))
-    by_tokens = newest_turns(history, room + question_tokens)
-    by_number = last_messages(history, most_messages + 1)
-    start = max(by_tokens.start, by_number.start)
-    if start < last or not last:
-        return history.slice(range(start, last))
-    fitted = fit_tokens(
-        history,
-        room + question_tokens,
-        shorten=lambda one, tokens: shorten_message(one, tokens, counter.count),
+    session.history.count_newest(
+        counter.encoding, lambda one: message_tokens(one, counter.count), room
     )
-    return fitted.messages[:-1]
+    history = _sendable(session, most_messages)
+    last = len(history) - 1
+    starts = history.turn_starts
+    if len(starts) < 2 or room <= 0 or most_messages <= 0:
+        return Fitted((), 0)
+    newest = starts[-2]
+    by_number = min(last_messages(history, most_messages + 1).start, newest)
+    by_tokens = newest_turns(history, room + history.tokens(range(last, last + 1))).start
+    start = max(by_number, by_tokens)
+    if start < last:
+        return Fitted(history.slice(range(start, last)), history.tokens(range(start, last)))
+    return _shortened(history, range(newest, last), room, counter)
+
+
+def _sendable(session: Session, most_messages: int) -> History:
+    """The history without turns that were rejected: sent again, they would fail every later turn.
+
+    Only as far back as messages are sent; a rejected turn is one message, which has no reply.
+    """
+    history = session.history
+    rejected = {turn for turn, failure in session.failures.items() if failure.rejected}
+    if not rejected:
+        return history
+    last = len(history) - 1
+    first = max(0, last - most_messages - len(rejected))
+    kept = [at for at in range(first, last) if history[at].turn not in rejected]
+    return History.of(
+        [history[at] for at in (*kept, last)],
+        [history.tokens(range(at, at + 1)) for at in (*kept, last)],
+    )
+
+
+def _shortened(history: History, turn: range, room: int, counter: TokenCounter) -> Fitted:
+    """One turn that does not fit whole, with its longest text cut to what is left."""
+    alone = History.of(history.slice(turn), [history.tokens(range(at, at + 1)) for at in turn])
+    return fit_tokens(
+        alone, room, shorten=lambda one, tokens: shorten_message(one, tokens, counter.count)
+    )
 
 
 def with_background(question: Message, now: datetime) -> Message:
@@ -115,19 +143,6 @@ def with_background(question: Message, now: datetime) -> Message:
         f"({now.tzname()}).]"
     )
     return msgspec.structs.replace(question, content=_joined_content(question.content, note))
-
-
-def _tokens(message: Message, counter: TokenCounter) -> int:
-    """The count a message was saved with, where it is in this encoding."""
-    if message.count is not None and message.count.encoding == counter.encoding:
-        return message.count.tokens
-    return message_tokens(message, counter.count)
-
-
-def _sendable(messages: Iterable[Message], session: Session) -> list[Message]:
-    """Without turns the endpoint rejected: sent again, they would fail every later turn."""
-    rejected = {turn for turn, failure in session.failures.items() if failure.rejected}
-    return [one for one in messages if one.turn not in rejected]
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder only its owner can enter, and those above it. Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """Make a folder, and those above it that are missing, for its owner alone (0700).
+
+    One that is there is closed to others. Raises OSError.
+    """
+    if not folder.parent.exists():
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        # Where it is somebody else's, they decide who may look in.
+        with contextlib.suppress(PermissionError):
+            folder.chmod(0o700)
 
 
 def write_atomically(path: Path, data: bytes) -> None:

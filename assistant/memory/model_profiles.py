@@ -56,6 +56,8 @@ class Learnt(msgspec.Struct, frozen=True, omit_defaults=True):
     """The limit an endpoint named when it refused a prompt."""
     ratio: float | None = None
     """The model's own tokens for one of ours, a running mean over replies."""
+    named: int | None = None
+    """The window the endpoint lists for it."""
 
 
 class ModelProfile(msgspec.Struct, frozen=True):
@@ -70,6 +72,10 @@ class ModelProfile(msgspec.Struct, frozen=True):
         """The model's own tokens as we count them."""
         return int(tokens / self.ratio)
 
+    def theirs(self, tokens: int) -> int:
+        """Our tokens as the model counts them; at least 1."""
+        return max(1, int(tokens * self.ratio))
+
 
 _decoder = msgspec.json.Decoder(dict[str, Learnt])
 
@@ -83,7 +89,7 @@ class ModelProfiles:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._learnt: dict[str, Learnt] | None = None
-        self._named: dict[str, int] = {}
+        self._named: set[str] = set()
         self._refused: dict[str, int] = {}
 
     def profile(self, address: str, model: str, *, configured: int | None) -> ModelProfile:
@@ -101,8 +107,9 @@ class ModelProfiles:
             # What was refused just now is true whatever setting or list say.
             (self._refused.get(key), "endpoint, when it refused a longer prompt"),
             (configured, "setting"),
-            (self._named.get(key), "endpoint"),
+            (learnt.named if key in self._named else None, "endpoint"),
             (learnt.window, "endpoint, when it refused a longer prompt"),
+            (learnt.named, "endpoint"),
             (known_window(model), "table of known models"),
         )
         for window, source in candidates:
@@ -111,8 +118,14 @@ class ModelProfiles:
         return DEFAULT_WINDOW, "default for unknown models"
 
     def endpoint_named(self, address: str, model: str, window: int) -> None:
-        """The endpoint lists this window for the model; asked anew in each process."""
-        self._named[f"{address} {model}"] = window
+        """The endpoint lists this window for the model."""
+        key = f"{address} {model}"
+        self._named.add(key)
+        self._update(key, named=window)
+
+    def is_named(self, address: str, model: str) -> bool:
+        """Whether the endpoint's own figure is known, from this run or an earlier one."""
+        return self._all().get(f"{address} {model}", Learnt()).named is not None
 
     def refused(self, address: str, model: str, window: int) -> None:
         """The endpoint refused a prompt and named its true limit."""
@@ -133,9 +146,9 @@ class ModelProfiles:
         mean = now if before is None else before + RATIO_WEIGHT * (now - before)
         self._update(key, ratio=round(mean, 4))
 
-    def _update(self, key: str, *, window: int | None = None, ratio: float | None = None) -> None:
+    def _update(self, key: str, **learnt_now: float) -> None:
         before = self._all().get(key, Learnt())
-        learnt = Learnt(window or before.window, ratio or before.ratio)
+        learnt = msgspec.structs.replace(before, **learnt_now)
         if learnt == before:
             return
         self._all()[key] = learnt

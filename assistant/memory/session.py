@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from assistant.errors import SessionReadOnly
+from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import (
     FailureRecord,
     Loaded,
@@ -44,18 +46,21 @@ class Session:
         self.notices: list[str] = []
         """What a person should know about how this session was opened."""
         self.read_only = False
+        self.newer = False
+        """Whether a later version of the program wrote to it: then it can only be read."""
         self._clock = clock
         self._log = log
         self._part = part
         self._next_id = 1
         self._next_turn = 1
-        self._release: Callable[[], None] = lambda: None
-        self._lock_first: Callable[[], Callable[[], None]] | None = None
+        # The worker sets titles while the main thread may do the same.
+        self._titling = threading.Lock()
 
     # --- opening and closing --------------------------------------------------------------------
 
     def fold(self, loaded: Loaded) -> None:
         """Take over what a log holds, and heal what a killed process left open."""
+        self.newer = loaded.newer
         self.read_only |= loaded.newer
         self._note_trouble(loaded)
         messages: list[Message] = []
@@ -70,7 +75,8 @@ class Session:
 
     def _fold_record(self, record: Record) -> None:
         if isinstance(record, TitleRecord):
-            self.title, self.title_by = record.title, record.by
+            if record.by == "user" or self.title_by == "auto":
+                self.title, self.title_by = record.title, record.by
         elif isinstance(record, FailureRecord):
             self.failures[record.turn] = record
             self._next_turn = max(self._next_turn, record.turn + 1)
@@ -100,9 +106,9 @@ class Session:
     def settle(self) -> None:
         """Keep what came of a reply that nobody finished: the process was killed, or stopped.
 
-        Called when a session is opened, and after an interrupt outside the stream.
+        Called when a session is opened and closed, and after an interrupt outside the stream.
         """
-        if self._part is None or self.read_only:
+        if self._part is None:
             return
         left = self._part.read()
         if left is not None:
@@ -117,22 +123,17 @@ class Session:
                         turn=header.turn,
                     )
                 )
-        self._part.remove()
-
-    def lock_later(self, lock: Callable[[], Callable[[], None]]) -> None:
-        """Take the lock with the first record: until then there is nothing to write to."""
-        self._lock_first = lock
-
-    def hold(self, release: Callable[[], None]) -> None:
-        """Tie the session to the lock that keeps other processes from writing to it."""
-        self._release = release
+        self._drop_part()
 
     def close(self) -> None:
-        if self._log is not None:
+        """Write what can still be written, and let other processes have the session."""
+        if self._log is None:
+            return
+        try:
             self._log.flush()
+            self.settle()
+        finally:
             self._log.close()
-        self._release()
-        self._release = lambda: None
 
     # --- what it says of itself -----------------------------------------------------------------
 
@@ -167,6 +168,19 @@ class Session:
 
     # --- adding ---------------------------------------------------------------------------------
 
+    def require_writable(self) -> None:
+        """Raises SessionReadOnly when nothing can be added."""
+        if self.newer:
+            raise SessionReadOnly(
+                "This session was written by a newer version of the program and is open for "
+                "reading only. Nothing was added to it. /session new starts one you can write in."
+            )
+        if self.read_only:
+            raise SessionReadOnly(
+                "This session is open for reading only, so nothing was added to it. "
+                "/session new starts one you can write in, /session fork goes on in a copy."
+            )
+
     def ask(self, content: Content, count: TokenCount | None = None) -> Message:
         """Save what the user says; it begins a turn."""
         message = Message(
@@ -176,19 +190,20 @@ class Session:
 
     def answer(self, message: Message) -> Message:
         """Save the reply to a turn, or a tool's result within it, and drop its streamed part."""
-        saved = self.add(message)
-        self.failures.pop(message.turn, None)
-        if self._part is not None:
-            self._part.remove()
-        return saved
+        with interrupts_held():
+            saved = self.add(message)
+            self.failures.pop(message.turn, None)
+            self._drop_part()
+            return saved
 
     def add(self, message: Message) -> Message:
         """Give a message its id and time, save it, and remember it."""
-        stamped = msgspec.structs.replace(message, id=self._next_id, ts=self._clock())
-        self._append(stamped)
-        self.history.append(stamped)
-        self._count_up(stamped)
-        return stamped
+        with interrupts_held():
+            stamped = msgspec.structs.replace(message, id=self._next_id, ts=self._clock())
+            self._append(stamped)
+            self.history.append(stamped)
+            self._count_up(stamped)
+            return stamped
 
     def stream_starts(self, turn: int, model: str) -> None:
         if self._part is not None:
@@ -200,12 +215,15 @@ class Session:
             self._part.add(text)
 
     def fail(self, turn: int, reason: str, *, rejected: bool = False) -> None:
-        """Mark a turn as one whose reply failed. The user's line stays."""
-        record = FailureRecord(turn=turn, reason=reason, ts=self._clock(), rejected=rejected)
-        self._append(record)
-        self.failures[turn] = record
-        if self._part is not None:
-            self._part.remove()
+        """Mark a turn as one whose reply failed. The user's line stays.
+
+        A rejected one is not sent with later turns: it would fail them too, or nobody agreed to it.
+        """
+        with interrupts_held():
+            record = FailureRecord(turn=turn, reason=reason, ts=self._clock(), rejected=rejected)
+            self._append(record)
+            self.failures[turn] = record
+            self._drop_part()
 
     def rename(self, title: str, by: Literal["user", "auto"] = "user") -> bool:
         """Set the title, and say whether it was set.
@@ -213,35 +231,37 @@ class Session:
         An automatic one never replaces one given by the user, and comes too late once the
         session is closed.
         """
-        if by == "auto" and self.title_by == "user" and self.title:
-            return False
-        try:
-            self._append(TitleRecord(title=title, by=by, ts=self._clock()))
-        except SessionReadOnly:
-            if by == "user":
-                raise
-            return False
-        self.title, self.title_by = title, by
-        return True
-
-    def _append(self, record: Record) -> None:
-        if self.read_only:
-            raise SessionReadOnly(
-                "This session is open for reading only, so nothing was added to it. "
-                "/session new starts one you can write in, /session fork goes on in a copy."
-            )
-        if self._lock_first is not None:
-            self._release = self._lock_first()
-            self._lock_first = None
-        if self._log is not None:
-            self._log.append(record)
+        with interrupts_held(), self._titling:
+            if by == "auto" and self.title_by == "user" and self.title:
+                return False
+            try:
+                self._append(TitleRecord(title=title, by=by, ts=self._clock()))
+            except SessionReadOnly:
+                if by == "user":
+                    raise
+                return False
+            self.title, self.title_by = title, by
+            return True
 
     def copy_into(self, other: Session) -> None:
-        """Repeat this session in a new one, ids and turns as they are here."""
+        """Repeat this session in a new one, ids and turns as they are here.
+
+        Raises SessionReadOnly for one of a newer version: what we can't read would be lost.
+        """
+        if self.newer:
+            self.require_writable()
         messages = self.history.slice(range(len(self.history)))
         records: list[Record] = [*messages, *self.failures.values()]
-        if other._log is not None and records:
-            for record in records[:-1]:
-                other._log.hold(record)
-            other._append(records[-1])
+        if records:
+            other._append(*records)
         other.fold(Loaded(records, size=0))
+
+    def _append(self, *records: Record) -> None:
+        self.require_writable()
+        if self._log is not None:
+            self._log.append(*records)
+
+    def _drop_part(self) -> None:
+        # While the disk refuses the reply, the part is the only copy outside of this process.
+        if self._part is not None and not self.unsaved:
+            self._part.remove()

@@ -11,10 +11,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -74,6 +73,7 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 def encode(record: Record) -> bytes:
     """The record as one line, `v` in front. Text must be free of lone surrogates."""
+    # Ours are all of this version, whose number is the default and so left out by msgspec.
     return b'{"v":%d,' % FORMAT_VERSION + msgspec.json.encode(record)[1:] + b"\n"
 
 
@@ -132,41 +132,64 @@ def _version_of(line: bytes) -> int:
         return 0
 
 
-@dataclass
+Release: TypeAlias = Callable[[], None]
+Acquire: TypeAlias = Callable[[], Release]
+
+
+def _nothing_held() -> None:
+    """What a log releases that holds no lock."""
+
+
 class SessionLog:
     """Appends records to one file; keeps what could not be written until it can be.
 
     A full disk does not end the conversation: `append` then leaves the record waiting, `failure`
     says why, and the next `append` or `flush` writes all that waits, in order. The expected size
     is a fence: when the file has grown or shrunk under us, `SessionChanged` is raised and nothing
-    is written. The file itself is made by the first append.
+    is written. The file is made by the first append, together with the `first` record; a session
+    without content has none. `acquire` takes the lock that keeps other writers out, before the
+    file is opened, unless it is held already; `close` gives it back with `release`.
     """
 
-    path: Path
-    size: int = 0
-    needs_newline: bool = False
-    failure: str | None = None
-    _waiting: list[bytes] = field(default_factory=list)
-    _fd: int | None = None
-    _closed: bool = False
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        size: int = 0,
+        needs_newline: bool = False,
+        first: Record | None = None,
+        acquire: Acquire | None = None,
+        release: Release = _nothing_held,
+    ) -> None:
+        self.path = path
+        self.size = size
+        self.failure: str | None = None
+        self._needs_newline = needs_newline
+        self._waiting: list[bytes] = [] if first is None else [encode(first)]
+        self._acquire = acquire
+        self._release = release
+        self._fd: int | None = None
+        self._closed = False
+        self._lock = threading.Lock()
 
-    def append(self, record: Record) -> None:
-        """Write a record to the disk. Raises SessionReadOnly after `close`."""
-        with self._lock, interrupts_held():
+    def append(self, *records: Record) -> None:
+        """Write records to the disk, all in one write. Raises SessionReadOnly after `close`."""
+        with self._lock:
             if self._closed:
                 raise SessionReadOnly("This session is closed already: nothing was added to it.")
-            self._waiting.append(encode(record))
-            self._write_waiting()
-
-    def hold(self, record: Record) -> None:
-        """Write this record together with the next one: a session without content has no file."""
-        self._waiting.append(encode(record))
+            before = len(self._waiting)
+            self._waiting += map(encode, records)
+            try:
+                self._write_waiting()
+            except SessionChanged:
+                # The caller hears that these were not added; what waited before them goes on to.
+                del self._waiting[before:]
+                raise
 
     def flush(self) -> None:
         """Try again to write what waits."""
-        with self._lock, interrupts_held():
-            if self._waiting and self.failure:
+        with self._lock:
+            if self.waiting:
                 self._write_waiting()
 
     @property
@@ -175,11 +198,14 @@ class SessionLog:
         return len(self._waiting) if self.failure else 0
 
     def close(self) -> None:
+        """Close the file and give the lock back; what still waits is lost with the process."""
         with self._lock:
             self._closed = True
             if self._fd is not None:
                 os.close(self._fd)
                 self._fd = None
+            self._release()
+            self._release = _nothing_held
 
     def _write_waiting(self) -> None:
         try:
@@ -192,6 +218,8 @@ class SessionLog:
             self.failure = error.strerror or str(error)
 
     def _open(self) -> int:
+        if self._acquire is not None:
+            self._release, self._acquire = self._acquire(), None
         if self._fd is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
             self._fd = os.open(self.path, flags, 0o600)
@@ -200,7 +228,6 @@ class SessionLog:
     def _check_fence(self, fd: int) -> None:
         state = os.fstat(fd)
         if state.st_size != self.size or state.st_nlink == 0:
-            self._waiting.pop()
             raise SessionChanged(
                 f"The session file {self.path.name} was changed by another program while it was "
                 "open here. Nothing in it was overwritten, and nothing was added. "
@@ -208,7 +235,7 @@ class SessionLog:
             )
 
     def _write(self, fd: int, lines: bytes) -> None:
-        data = b"\n" + lines if self.needs_newline else lines
+        data = b"\n" + lines if self._needs_newline else lines
         try:
             written = os.write(fd, data)
             if written < len(data):
@@ -220,23 +247,7 @@ class SessionLog:
                 os.ftruncate(fd, self.size)
             raise
         self.size += len(data)
-        self.needs_newline = False
-
-
-@contextlib.contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Put off Ctrl-C until the block is done: a record is written and remembered, or neither."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if pressed:
-            signal.raise_signal(signal.SIGINT)
+        self._needs_newline = False
 
 
 # --- the part of a reply that has come so far ---------------------------------------------------

@@ -20,7 +20,7 @@ from assistant.errors import (
 )
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.session import Clock, Session
-from assistant.memory.session_log import PartFile, SessionLog, SessionRecord, load
+from assistant.memory.session_log import PartFile, Release, SessionLog, SessionRecord, load
 from assistant.memory.titles import title_from_words
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class _Line(msgspec.Struct):
     type: str = ""
     role: str = ""
     title: str = ""
+    by: str = "auto"
     content: msgspec.Raw = msgspec.Raw(b'""')
 
 
@@ -76,13 +77,16 @@ class SessionStore:
         clock: Clock,
         new_id: Callable[[], str],
         program: str = "",
+        keep_catalog: bool = True,
     ) -> None:
+        """`keep_catalog` False leaves no catalog behind: listing is slower then."""
         self._folder = folder
         self._locks = data_folder / "locks"
         self._catalog_path = data_folder / "sessions.json"
         self._clock = clock
         self._new_id = new_id
         self._program = program
+        self._keep_catalog = keep_catalog
 
     # --- creating and opening -------------------------------------------------------------------
 
@@ -91,14 +95,14 @@ class SessionStore:
         session_id = self._unused_id()
         if private:
             return Session(session_id, clock=self._clock, log=None, part=None)
-        session = self._build(session_id, size=0)
-        # Nobody else knows the id before the file is there: the lock can wait until then.
-        session.lock_later(lambda: self._claim(session_id))
-        session.forked_from = forked_from
-        assert session._log is not None
-        session._log.hold(
-            SessionRecord(session_id, self._clock(), self._program, forked_from=forked_from)
+        log = SessionLog(
+            self._path(session_id),
+            first=SessionRecord(session_id, self._clock(), self._program, forked_from=forked_from),
+            # Nobody else knows the id before the file is there: the lock can wait until then.
+            acquire=lambda: self._claim(session_id),
         )
+        session = self._build(session_id, log)
+        session.forked_from = forked_from
         return session
 
     def open(self, session_id: str, *, read_only: bool = False) -> Session:
@@ -107,16 +111,28 @@ class SessionStore:
         Raises SessionInUse when another process writes to it; `read_only` opens it all the same.
         """
         self._require(session_id)
-        release = _no_lock if read_only else self._claim(session_id)
+        path = self._path(session_id)
+        if read_only:
+            loaded = load(path)
+            session = Session(session_id, clock=self._clock, log=SessionLog(path), part=None)
+            session.read_only = True
+            session.fold(loaded)
+            return session
+        release = self._claimed(session_id)
         try:
-            loaded = load(self._path(session_id))
-            session = self._build(session_id, loaded.size, needs_newline=not loaded.ends_cleanly)
-            session.read_only = read_only
-            session.hold(release)
+            loaded = load(path)
+            log = SessionLog(
+                path,
+                size=loaded.size,
+                needs_newline=not loaded.ends_cleanly,
+                release=release,
+            )
+            session = self._build(session_id, log)
             session.fold(loaded)
             if not loaded.records and not loaded.skipped:
                 session.notices.append("The session file was empty: the conversation starts here.")
-            session.settle()
+            if not session.newer:
+                session.settle()
         except BaseException:
             release()
             raise
@@ -163,7 +179,7 @@ class SessionStore:
             if entry is None or (entry.size, entry.mtime_ns) != (state.st_size, state.st_mtime_ns):
                 entry = self._read_entry(session_id, state)
             entries[session_id] = entry
-        if entries != known:
+        if entries != known and self._keep_catalog:
             self._write_catalog(entries)
         newest_first = sorted(
             entries.items(), key=lambda item: (item[1].mtime_ns, item[0]), reverse=True
@@ -191,23 +207,23 @@ class SessionStore:
     def delete(self, session_id: str) -> None:
         """Remove a session's files. Raises SessionInUse when another process has it open."""
         self._require(session_id)
-        release = self._claim(session_id)
+        release = self._claimed(session_id)
         try:
             self._path(session_id).unlink()
             self._part_path(session_id).unlink(missing_ok=True)
+            # While it is still ours: once it is free, another process may hold the same file.
+            self._lock_path(session_id).unlink(missing_ok=True)
         except OSError as error:
             raise SessionError(
                 f"The session {session_id} can't be deleted: {error.strerror}. It is still there."
             ) from error
         finally:
             release()
-        self._lock_path(session_id).unlink(missing_ok=True)
         self.list()
 
     # --- files ----------------------------------------------------------------------------------
 
-    def _build(self, session_id: str, size: int, *, needs_newline: bool = False) -> Session:
-        log = SessionLog(self._path(session_id), size=size, needs_newline=needs_newline)
+    def _build(self, session_id: str, log: SessionLog) -> Session:
         part = PartFile(self._part_path(session_id))
         return Session(session_id, clock=self._clock, log=log, part=part)
 
@@ -234,21 +250,22 @@ class SessionStore:
             if not self._path(session_id).exists():
                 return session_id
 
-    def _make_folders(self) -> None:
-        for folder in (self._folder, self._locks.parent, self._locks):
-            try:
-                make_folder(folder)
-            except OSError as error:
-                raise SessionError(
-                    f"The folder {folder} can't be made: {error.strerror}. Nothing was saved. Set "
-                    "ASSISTANT_HOME to a folder you can write to."
-                ) from error
+    def _claimed(self, session_id: str) -> Release:
+        """The lock of a session that is there. Raises SessionInUse, or SessionError without it."""
+        try:
+            return self._claim(session_id)
+        except OSError as error:
+            raise SessionError(
+                f"The session {session_id} can't be locked: {error.strerror}. Nothing was changed. "
+                f"Check the permissions of {self._locks} and the room on its disk."
+            ) from error
 
-    def _claim(self, session_id: str) -> Callable[[], None]:
-        self._make_folders()
+    def _claim(self, session_id: str) -> Release:
+        for folder in (self._folder, self._locks.parent, self._locks):
+            make_folder(folder)
         return self._lock(session_id)
 
-    def _lock(self, session_id: str) -> Callable[[], None]:
+    def _lock(self, session_id: str) -> Release:
         import filelock  # here, so that listing sessions does not pay for it
 
         # The system drops the lock when its process ends, however it ends.
@@ -264,16 +281,22 @@ class SessionStore:
         return lock.release
 
     def _scan(self) -> Sequence[tuple[str, os.stat_result]]:
+        found = []
         try:
             with os.scandir(self._folder) as entries:
-                found = [
-                    (entry.name.removesuffix(".jsonl"), entry.stat())
-                    for entry in entries
-                    if entry.name.endswith(".jsonl")
-                ]
+                for entry in entries:
+                    session_id = entry.name.removesuffix(".jsonl")
+                    if session_id != entry.name and SESSION_ID.fullmatch(session_id):
+                        # Deleted in this moment, or a link to nowhere: no session, and no trouble.
+                        with contextlib.suppress(OSError):
+                            found.append((session_id, entry.stat()))
         except FileNotFoundError:
             return []
-        return [item for item in found if SESSION_ID.fullmatch(item[0])]
+        except OSError as error:
+            raise SessionError(
+                f"The folder {self._folder} can't be read: {error.strerror}. Check its permissions."
+            ) from error
+        return found
 
     def _read_entry(self, session_id: str, state: os.stat_result) -> _Entry:
         entry = _Entry(state.st_size, state.st_mtime_ns, title="", turns=0)
@@ -281,14 +304,15 @@ class SessionStore:
             data = self._path(session_id).read_bytes()
         except OSError:
             return entry
-        first_words = ""
+        first_words, by = "", "auto"
         for line in data.split(b"\n"):
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 record = _line_decoder.decode(line)
                 if record.type == "message" and record.role == "user":
                     entry.turns += 1
                     first_words = first_words or _words(record.content)
-                entry.title = record.title if record.type == "title" else entry.title
+                elif record.type == "title" and (record.by == "user" or by == "auto"):
+                    entry.title, by = record.title, record.by
         entry.title = entry.title or first_words
         return entry
 
@@ -309,10 +333,6 @@ def _words(content: msgspec.Raw) -> str:
     """What a session without a title is listed as: the first words said in it."""
     text = msgspec.json.decode(content)
     return title_from_words(text) if isinstance(text, str) else ""
-
-
-def _no_lock() -> None:
-    """Reading needs no lock."""
 
 
 def _candidates(reference: str, matches: Sequence[SessionInfo]) -> str:

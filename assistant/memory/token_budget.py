@@ -140,6 +140,10 @@ class TokenBudget(msgspec.Struct, frozen=True):
         """What the current message may take when the history is given up altogether."""
         return max(0, self.window - self.reserve - fixed)
 
+    def compaction_due(self, history: int) -> bool:
+        """Whether the history has come so near to its limit that older turns will not fit soon."""
+        return history > min(self.trigger, self.history)
+
     def history_room(self, fixed: int, current: int) -> int:
         """What earlier turns may take beside the fixed sections and the current message."""
         return max(0, min(self.history, self.input_room(fixed) - current))
@@ -428,7 +432,8 @@ def shorten_message(message: Message, room: int, count: CountText) -> Message:
 def shorten_text(text: str, room: int, count: CountText) -> str:
     """Beginning and end of `text` around a visible mark, `room` tokens at most.
 
-    The halves are found by bisection on characters: about log2(len) counts.
+    The halves are found by bisection on characters: about log2(len) counts. A room too small for
+    the mark gets an ellipsis, or nothing.
     """
     if count(text) <= room:
         return text
@@ -445,7 +450,10 @@ def shorten_text(text: str, room: int, count: CountText) -> str:
             low = middle
         else:
             high = middle - 1
-    return cut(low)
+    for shortened in (cut(low), "…"):
+        if count(shortened) <= room:
+            return shortened
+    return ""
 
 
 def counted(message: Message, encoding: str, tokens: int) -> Message:

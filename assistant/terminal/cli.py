@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
 from assistant import __version__
-from assistant.errors import AssistantError
-from assistant.terminal.exit_codes import ExitCode, exit_code_for
+from assistant.terminal.boundary import guarded
+from assistant.terminal.exit_codes import ExitCode
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a bug, 2 wrong usage, 3 configuration, 4 session, 5 model or endpoint, "
@@ -66,7 +65,7 @@ def start(
     if sum((session is not None, continue_last, private)) > 1:
         raise typer.BadParameter("--session, --continue and --private exclude each other.")
     options = Options(session, continue_last, private, flags={"model.name": model})
-    raise typer.Exit(chat(options))
+    raise typer.Exit(guarded(lambda: chat(options)))
 
 
 @cli.command()
@@ -97,9 +96,8 @@ def ask(
     if sum((session is not None, continue_last, new, private)) > 1:
         raise typer.BadParameter("--session, --continue, --new and --private exclude each other.")
     options = Options(session, continue_last, private, flags={"model.name": model})
-    raise typer.Exit(
-        ask_once(Question(question, as_json, stream=not (no_stream or as_json)), options)
-    )
+    asked = Question(question, as_json, stream=not (no_stream or as_json))
+    raise typer.Exit(guarded(lambda: ask_once(asked, options)))
 
 
 @cli.command()
@@ -107,7 +105,7 @@ def setup() -> None:
     """Choose which model answers, try it, and write it down."""
     from assistant.terminal.setup import run_setup
 
-    raise typer.Exit(run_setup())
+    raise typer.Exit(guarded(run_setup))
 
 
 @sessions.command("list")
@@ -149,14 +147,13 @@ def delete_session(
 
 
 def _finish(action: Callable[[], int]) -> None:
-    raise typer.Exit(action())
+    raise typer.Exit(guarded(action))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line; errors end here as one sentence and an exit code."""
+    """Run the command line; returns the exit code."""
     try:
         cli(args=list(arguments), prog_name="assistant")
-    except AssistantError as error:
-        print(error, file=sys.stderr)
-        return exit_code_for(error)
+    except SystemExit as end:
+        return int(end.code or ExitCode.OK)
     return ExitCode.OK

@@ -9,26 +9,49 @@ import sys
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
+    try:
+        sys.exit(_run(sys.argv[1:]))
+    except KeyboardInterrupt:
+        # While modules are still being imported; later ones are told apart where they happen.
+        sys.exit(130)
+
+
+def _run(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         from assistant import __version__
 
         print(f"assistant {__version__}")
-    elif arguments in (["--help"], ["-h"]):
+        return 0
+    if arguments in (["--help"], ["-h"]):
         from pathlib import Path
 
         # Made from the command line's own declaration; a test holds the two equal.
         print((Path(__file__).parent / "help.txt").read_text("utf-8"), end="")
-    elif arguments in ([], ["--continue"], ["-c"]):
+        return 0
+    _take_any_text()
+    if arguments in ([], ["--continue"], ["-c"]):
         # Nothing made until the prompt is drawn is ever thrown away: looking for it only costs.
         gc.disable()
+        from assistant.terminal.boundary import guarded
         from assistant.terminal.start import Options, chat
 
-        sys.exit(chat(Options(continue_last=bool(arguments))))
-    else:
-        from assistant.terminal.cli import run
+        return guarded(lambda: chat(Options(continue_last=bool(arguments))))
+    from assistant.terminal.cli import run
 
-        sys.exit(run(arguments))
+    return run(arguments)
+
+
+def _take_any_text() -> None:
+    """Whatever bytes are piped in, and whatever the terminal can't show, is no reason to fail."""
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, "replace"),
+        (sys.stderr, "replace"),
+    ):
+        # None when closed; something without `reconfigure` when a test or a host put it there.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=errors)
 
 
 if __name__ == "__main__":

@@ -39,13 +39,15 @@ class PromptLineEditor:
     """The terminal's line editor.
 
     Enter sends; Alt-Enter, or a backslash at the end of the line, starts a new line; a paste is
-    one message however many lines it has; Ctrl-R searches; Ctrl-X Ctrl-E opens $EDITOR.
+    one message however many lines it has; Ctrl-R searches; Ctrl-X Ctrl-E opens $EDITOR, which
+    needs a file and so is off in a private conversation.
     """
 
     def __init__(
         self,
         *,
         history: Path | None,
+        open_editor: bool,
         completer: Completer,
         toolbar: Callable[[], list[str]],
         keys: Input | None = None,
@@ -61,7 +63,7 @@ class PromptLineEditor:
             complete_while_typing=Condition(_typing_a_command),
             bottom_toolbar=self._toolbar_text,
             key_bindings=_key_bindings(),
-            enable_open_in_editor=True,
+            enable_open_in_editor=open_editor,
             style=Style.from_dict({"bottom-toolbar": "noreverse fg:ansibrightblack"}),
             input=keys,
             output=screen,

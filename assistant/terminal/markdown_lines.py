@@ -249,7 +249,7 @@ class _Builder:
                 case "list_item_open":
                     self._item(token)
                 case "list_item_close":
-                    self._leave_item(token)
+                    self._leave_item()
                 case "blockquote_open":
                     self._begin("quote", token)
                     bar = Text("▌ ", self._owner.style("markdown.block_quote"))
@@ -324,7 +324,7 @@ class _Builder:
         parent.number += 1
         self._frames.append(_Frame("item", first, Text(" " * len(first))))
 
-    def _leave_item(self, token: Token) -> None:
+    def _leave_item(self) -> None:
         if not self._frames[-1].used:
             # Its text may stand on the next line.
             self._leaf = Token("list_item_open", "", 0, map=[0, len(self._source)])

@@ -10,10 +10,10 @@ from typing import TextIO
 import msgspec
 
 from assistant.app import App, build_app
-from assistant.errors import AssistantError, UsageError
+from assistant.errors import UsageError
 from assistant.memory.session import Session
 from assistant.messages import BROKEN, INTERRUPTED, clean_text
-from assistant.terminal.exit_codes import ExitCode, exit_code_for
+from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.render import Screen, one_shot_screen
 from assistant.terminal.start import Options, open_session, read_settings
 from assistant.turn import Event, TextArrived, Turn, run_turn
@@ -37,11 +37,7 @@ def ask_once(question: Question, options: Options) -> int:
     app = build_app(settings, private=options.private, titles="words")
     try:
         text = question_text(question.text, sys.stdin)
-        session = open_session(app, options, screen)
-        return _answer(app, session, question, text, screen) if session else ExitCode.SESSION
-    except AssistantError as error:
-        screen.error(str(error))
-        return exit_code_for(error)
+        return _answer(app, open_session(app, options, screen), question, text, screen)
     finally:
         app.close()
 
@@ -58,9 +54,9 @@ def question_text(asked: str | None, piped: TextIO | None) -> str:
 def _answer(app: App, session: Session, question: Question, text: str, screen: Screen) -> int:
     try:
         context = app.context(session)
-        with screen.reply() as view:
-            app.progress.listener = view.waiting
+        with screen.reply() as view, app.progress.told_to(view.waiting):
             view.waiting("")
+            app.learn_window()
 
             def on_event(event: Event) -> None:
                 if not isinstance(event, TextArrived):

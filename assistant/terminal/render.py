@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -96,10 +97,9 @@ class Screen:
         from rich.table import Table as RichTable
         from rich.text import Text as RichText
 
-        table = RichTable(
-            box=box.SIMPLE_HEAD, title=RichText(plain(output.title)) if output.title else None,
-            title_justify="left", pad_edge=False, show_edge=False,
-        )  # fmt: skip
+        if output.title:
+            self._draw(RichText(plain(output.title)))
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for column in output.columns:
             table.add_column(column, overflow="fold")
         for row in output.rows:
@@ -196,13 +196,15 @@ class ReplyView:
         self._asides = asides
         self._stream: MarkdownStream = MarkdownStream(console)
         self._status = asides.status("…") if asides.is_terminal else None
+        # What is waited for is told from the worker, at any moment.
+        self._waiting = threading.Lock()
 
     def waiting(self, text: str) -> None:
         """Say what is waited for, until the first words come."""
-        status = self._status
-        if status is not None:
-            status.update(plain(text) or "…")
-            status.start()
+        with self._waiting:
+            if self._status is not None:
+                self._status.update(plain(text) or "…")
+                self._status.start()
 
     def feed(self, text: str) -> None:
         self._stop_waiting()
@@ -216,9 +218,10 @@ class ReplyView:
             self._asides.print(cut_mark(finish_reason))
 
     def _stop_waiting(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        with self._waiting:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
 
 
 def _wrapped(line: str, stream: TextIO) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from assistant.app import App
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Ask, Confirm, Output, Quit
-from assistant.commands.registry import is_command, looks_like_command
 from assistant.errors import AssistantError, MessageTooBig
 from assistant.messages import Content, Message, clean_text
 from assistant.terminal.line_editor import LineEditor
@@ -31,7 +30,7 @@ class Repl:
         self._context = context
         self._editor = editor
         self._screen = screen
-        self._warned_unsaved = False
+        self._unsaved: str | None = None
 
     def run(self) -> None:
         started: Callable[[], None] = self._started
@@ -55,26 +54,27 @@ class Repl:
         """One line; False when the user leaves."""
         if not line.strip():
             return True
+        goes_on = True
         try:
-            if is_command(line):
-                output = self._context.registry.run(line, self._context)
-                return self._show(output)
-            if looks_like_command(line):
-                self._screen.notice("Sent as text: this is no command (/help lists them).")
-            self._ask(line)
+            if self._context.registry.is_command(line):
+                goes_on = self._show(self._context.registry.run(line, self._context))
+            else:
+                if line.lstrip().startswith("/"):
+                    self._screen.notice("Sent as text: this is no command (/help lists them).")
+                self._ask(line)
         except AssistantError as error:
             self._screen.error(str(error))
         except KeyboardInterrupt:
             self._context.session.settle()
             self._screen.say("Stopped.")
-        except Exception:
+        except Exception as error:
             log.exception("A line could not be handled")
             self._screen.error(
-                "Something went wrong that should not (a bug). What you said is saved; details are "
-                f"in {self._app.settings.data_folder / 'logs' / 'assistant.log'}."
+                f"Something went wrong that should not (a bug: {type(error).__name__}: {error}). "
+                "/history shows what is kept; the log file in data/logs has the details."
             )
         self._warn_when_unsaved()
-        return True
+        return goes_on
 
     def _show(self, output: Output) -> bool:
         match output:
@@ -106,9 +106,8 @@ class Repl:
 
     def _turn(self, question: Content | Message, *, cut_message: bool = False) -> None:
         session = self._context.session
-        with self._screen.reply() as view:
-            progress = self._app.progress
-            progress.listener = view.waiting
+        progress = self._app.progress
+        with self._screen.reply() as view, progress.told_to(view.waiting):
             view.waiting(progress.text)
             turn = run_turn(
                 question,
@@ -132,15 +131,16 @@ class Repl:
                 self._screen.notice(event.text)
 
     def _warn_when_unsaved(self) -> None:
+        """Say once that a session is not being saved, and once that it is again."""
         session = self._context.session
-        if session.unsaved and not self._warned_unsaved:
+        if session.unsaved and self._unsaved != session.id:
             self._screen.error(
                 f"This conversation is NOT being saved: {session.saving_failure}. It goes on, and "
                 "what was said since is written as soon as the disk takes it again."
             )
-        if self._warned_unsaved and not session.unsaved:
+        if self._unsaved == session.id and not session.unsaved:
             self._screen.notice("Saving works again; everything said meanwhile is in the file.")
-        self._warned_unsaved = bool(session.unsaved)
+        self._unsaved = session.id if session.unsaved else None
 
 
 def _nothing() -> None:

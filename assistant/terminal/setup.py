@@ -177,7 +177,8 @@ def write_settings(home: Path, endpoint: Endpoint) -> None:
         zip(VARIABLES, (endpoint.api_key, endpoint.base_url, endpoint.model), strict=True)
     )
     try:
-        make_folder(home)
+        if not home.exists():
+            make_folder(home)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         path.chmod(0o600)
         present = dotenv_values(path, interpolate=False)

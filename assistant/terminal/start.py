@@ -15,11 +15,11 @@ from assistant import __version__
 from assistant.app import App, build_app
 from assistant.commands.context import CommandContext
 from assistant.commands.session import recap
-from assistant.errors import AssistantError, SessionInUse
+from assistant.errors import SessionInUse, UsageError
 from assistant.memory.session import Session
 from assistant.settings import LoadedSettings, find_home, load_settings
-from assistant.terminal.exit_codes import ExitCode, exit_code_for
-from assistant.terminal.render import Screen, one_shot_screen, terminal_screen
+from assistant.terminal.exit_codes import ExitCode
+from assistant.terminal.render import Screen, terminal_screen
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -38,27 +38,21 @@ def read_settings(flags: Mapping[str, Any]) -> LoadedSettings:
 
 def chat(options: Options) -> int:
     """Hold a conversation in this terminal; returns the exit code."""
-    screen = terminal_screen()
     if sys.stdin is None or sys.stdin.closed:
-        print(
+        raise UsageError(
             'There is no input to read from. `assistant ask "…"` asks one question without a '
-            "terminal.",
-            file=sys.stderr,
+            "terminal."
         )
-        return ExitCode.USAGE
+    screen = terminal_screen()
     settings = read_settings(options.flags)
     for problem in settings.problems:
         screen.notice(problem)
     app = build_app(settings, private=options.private)
     try:
-        session = open_session(app, options, screen)
-        if session is None:
-            return ExitCode.OK
-        converse(app, session, screen)
+        session = _session_or_choice(app, options, screen)
+        if session is not None:
+            converse(app, session, screen)
         return ExitCode.OK
-    except AssistantError as error:
-        one_shot_screen().error(str(error))
-        return exit_code_for(error)
     finally:
         app.close()
 
@@ -79,8 +73,8 @@ def converse(app: App, session: Session, screen: Screen) -> None:
         farewell(context.session, screen)
 
 
-def open_session(app: App, options: Options, screen: Screen) -> Session | None:
-    """The session the options ask for; None when the user, asked, wants none."""
+def open_session(app: App, options: Options, screen: Screen) -> Session:
+    """The session the options ask for. Raises SessionInUse when another process has it."""
     if options.private:
         return app.store.create(private=True)
     if options.session is not None:
@@ -91,25 +85,23 @@ def open_session(app: App, options: Options, screen: Screen) -> Session | None:
             screen.notice("This window has no session yet: going on with the one used last.")
     else:
         return app.store.create()
+    return app.store.open(session_id)
+
+
+def _session_or_choice(app: App, options: Options, screen: Screen) -> Session | None:
+    """Two terminals, one session: read along, go on in a copy, or leave it (None)."""
     try:
-        return app.store.open(session_id)
+        return open_session(app, options, screen)
     except SessionInUse as error:
-        return _in_use(app, error, screen)
-
-
-def _in_use(app: App, error: SessionInUse, screen: Screen) -> Session | None:
-    """Two terminals, one session: read along, go on in a copy, or leave it."""
-    if not sys.stdin.isatty():
-        raise error
-    screen.notice(str(error))
-    print(
-        "[r]ead along, [c]opy it and go on there, or anything else to leave: ", end="", flush=True
-    )
-    choice = sys.stdin.readline().strip().lower()
-    if choice not in ("r", "c"):
-        return None
-    session = app.store.open(error.session_id, read_only=True)
-    return session if choice == "r" else app.store.fork(session)
+        if not sys.stdin.isatty():
+            raise
+        screen.notice(str(error))
+        screen.ask("[r]ead along, [c]opy it and go on there, or anything else to leave: ")
+        choice = sys.stdin.readline().strip().lower()
+        if choice not in ("r", "c"):
+            return None
+        session = app.store.open(error.session_id, read_only=True)
+        return session if choice == "r" else app.store.fork(session)
 
 
 def greet(app: App, session: Session, screen: Screen) -> None:
@@ -127,7 +119,7 @@ def greet(app: App, session: Session, screen: Screen) -> None:
     if session.turns:
         screen.recap(recap(session, app.settings.values.session.recap))
         screen.say(_ago(session, app.clock()))
-    if session.unanswered is not None:
+    if session.unanswered is not None and not session.read_only:
         screen.notice("Your last message has no reply. /retry asks it again.")
 
 
@@ -173,6 +165,7 @@ def _editor(app: App, context: CommandContext) -> Any:
     history = None if context.session.private else app.settings.data_folder / "prompt_history"
     return PromptLineEditor(
         history=history,
+        open_editor=not context.session.private,
         completer=SlashCompleter(lambda: context),
         toolbar=lambda: toolbar_parts(context),
     )

@@ -13,8 +13,6 @@ from assistant.commands.outputs import Output, Text
 from assistant.commands.registry import (
     CommandGroup,
     CommandRegistry,
-    is_command,
-    looks_like_command,
 )
 from assistant.errors import UnknownCommand, UsageError
 from assistant.settings import load_settings
@@ -85,28 +83,33 @@ def test_every_command_says_what_it_does(command: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "command", "text"),
+    ("line", "command"),
     [
-        ("/help", True, False),
-        ("  /help me", True, False),
-        ("/?", True, False),
-        ("/unknown thing", True, False),
-        ("/usr/bin/env", False, True),
-        ("/etc/hosts is what?", False, True),
-        ("/ divided by", False, True),
-        ("// comment", False, True),
-        ("/* c */", False, True),
-        ("/help\nmore", False, True),
-        ("/五", False, True),
-        ("hello /help", False, False),
-        ("1/2", False, False),
+        ("/help", True),
+        ("  /help me", True),
+        ("/help\tme", True),
+        ("/?", True),
+        ("/unknown thing", True),
+        ("/history5", True),
+        ("/usr/bin/env", False),
+        ("/etc/hosts is what?", False),
+        ("/etc is full", False),
+        ("/tmp", False),
+        ("/ divided by", False),
+        ("// comment", False),
+        ("/* c */", False),
+        ("/help\nmore", False),
+        ("/五", False),
+        ("hello /help", False),
+        ("1/2", False),
     ],
 )
-def test_what_is_a_command_and_what_only_looks_like_one(
-    line: str, command: bool, text: bool
-) -> None:
-    assert is_command(line) is command
-    assert looks_like_command(line) is text
+def test_what_is_a_command_and_what_is_text(line: str, command: bool) -> None:
+    assert all_commands().is_command(line) is command
+
+
+def test_a_tab_parts_name_and_argument_too(context: CommandContext) -> None:
+    assert CommandRegistry([group()]).run("/greet\tAnn", context) == Text("Hello Ann")
 
 
 def completions(context: CommandContext, typed: str) -> list[str]:

@@ -28,6 +28,10 @@ def test_the_window_comes_from_setting_endpoint_experience_table_default(tmp_pat
     later.endpoint_named("a", "gpt-4o-2024", 100_000)
     assert later.profile("a", "gpt-4o-2024", configured=None).window == 100_000
     assert later.profile("a", "gpt-4o-2024", configured=50_000).window == 50_000
+    assert later.is_named("a", "gpt-4o-2024")
+    assert not later.is_named("b", "gpt-4o-2024")
+    # And is kept, though below what a refusal has shown.
+    assert profiles().profile("a", "gpt-4o-2024", configured=None).window == 32_000
 
 
 @pytest.mark.parametrize(

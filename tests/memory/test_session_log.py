@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,15 +16,16 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import SessionChanged, SessionUnreadable
+from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import (
     FailureRecord,
     PartFile,
     PartHeader,
+    Release,
     SessionLog,
     SessionRecord,
     TitleRecord,
     encode,
-    interrupts_held,
     load,
 )
 from assistant.messages import (
@@ -107,10 +109,16 @@ def test_the_file_is_private_and_written_before_append_returns(tmp_path: Path) -
 
 
 def test_nothing_is_written_until_something_is_said(tmp_path: Path) -> None:
-    log = SessionLog(tmp_path / "s1.jsonl")
-    log.hold(RECORDS[0])
+    log = SessionLog(tmp_path / "s1.jsonl", first=RECORDS[0])
     log.close()
     assert not log.path.exists()
+
+
+def test_the_first_record_comes_with_the_first_message(tmp_path: Path) -> None:
+    log = SessionLog(tmp_path / "s1.jsonl", first=RECORDS[0])
+    log.append(user("hello"))
+    log.close()
+    assert load(log.path).records == [RECORDS[0], user("hello")]
 
 
 DAMAGE = [
@@ -184,6 +192,33 @@ def test_another_writer_is_noticed_and_nothing_is_overwritten(tmp_path: Path) ->
     with pytest.raises(SessionChanged, match="changed by another program"):
         log.append(user("mine again"))
     assert log.path.read_bytes() == before
+    log.close()
+
+
+def test_what_waited_before_a_change_under_us_goes_on_to_wait(tmp_path: Path) -> None:
+    released = []
+    (tmp_path / "s1.jsonl").symlink_to("/dev/full")
+    log = SessionLog(tmp_path / "s1.jsonl", release=lambda: released.append(1))
+    log.append(user("waits"))
+    log.size = 5
+    with pytest.raises(SessionChanged):
+        log.append(user("refused"))
+    assert log.waiting == 1
+    with pytest.raises(SessionChanged):
+        log.flush()
+    log.close()
+    assert released == [1]
+
+
+def test_a_lock_that_can_not_be_had_for_want_of_room_leaves_the_record_waiting(
+    tmp_path: Path,
+) -> None:
+    def full() -> Release:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    log = SessionLog(tmp_path / "s1.jsonl", acquire=full)
+    log.append(user("a"))
+    assert (log.waiting, log.failure) == (1, "No space left on device")
     log.close()
 
 
@@ -276,6 +311,7 @@ def test_ctrl_c_waits_until_a_record_is_written() -> None:
 def test_a_part_is_read_as_far_as_it_came(tmp_path: Path) -> None:
     part = PartFile(tmp_path / "s1.part")
     part.start(PartHeader(3, "m", NOW))
+    assert not (tmp_path / "s1.part").exists()
     part.add("你好，")
     part.add("世界")
     assert PartFile(tmp_path / "s1.part").read() == (PartHeader(3, "m", NOW), "你好，世界")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from assistant.errors import (
     SessionReadOnly,
 )
 from assistant.memory.session import Session
+from assistant.memory.session_log import PartFile, PartHeader, TitleRecord, encode
 from assistant.memory.session_store import SessionStore
 from assistant.messages import INTERRUPTED, ImagePart, ImageUrl, Message, TextPart
 from tests.fakes import FakeClock, FakeIds
@@ -71,8 +74,8 @@ def test_content_in_parts_is_stored(store: SessionStore) -> None:
 
 def test_a_session_without_words_leaves_no_file(store: SessionStore, home: Path) -> None:
     store.create().close()
-    assert list((home / "sessions").iterdir()) == []
     assert list(store.list()) == []
+    assert not [path for path in home.rglob("*") if path.is_file()]
 
 
 def test_folders_and_files_are_private(store: SessionStore, home: Path) -> None:
@@ -302,10 +305,11 @@ def test_a_fork_goes_on_and_leaves_its_source_alone(store: SessionStore, home: P
 def test_a_reply_cut_off_by_a_kill_is_kept_and_marked(store: SessionStore, home: Path) -> None:
     session = store.create()
     session.ask("tell me")
-    session.stream_starts(1, "m")
-    session.keep_part("Once upon ")
-    session.keep_part("a time")
     session.close()
+    left = PartFile(home / "sessions" / "s1.part")
+    left.start(PartHeader(1, "m", FakeClock()()))
+    left.add("Once upon ")
+    left.add("a time")
     again = store.open(session.id)
     assert said(again) == [("user", "tell me"), ("assistant", "Once upon a time")]
     assert again.history[1].finish_reason == INTERRUPTED
@@ -380,5 +384,86 @@ def test_a_home_that_can_not_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     folder = tmp_path / "file"
     store = SessionStore(folder / "s", folder / "d", clock=FakeClock(), new_id=FakeIds())
-    with pytest.raises(SessionError, match=r"can't be made.*ASSISTANT_HOME"):
-        store.create()
+    session = store.create()
+    session.ask("the conversation goes on")
+    assert (session.unsaved, session.saving_failure) == (2, "Not a directory")
+    session.close()
+    with pytest.raises(SessionError, match="can't be read: Not a directory"):
+        store.list()
+
+
+def test_folders_above_the_home_are_closed_to_others_too(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        deep = tmp_path / "a" / "b" / "home"
+        talk(SessionStore(deep / "s", deep / "d", clock=FakeClock(), new_id=FakeIds()), ("a", "b"))
+        for folder in (tmp_path / "a", tmp_path / "a" / "b", deep, deep / "s"):
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (deep / "s").chmod(0o755)
+        later = SessionStore(deep / "s", deep / "d", clock=FakeClock(), new_id=lambda: "s9")
+        talk(later, ("a", "b"))
+        assert stat.S_IMODE((deep / "s").stat().st_mode) == 0o700
+    finally:
+        os.umask(before)
+
+
+def test_a_link_to_nowhere_hides_no_session(three: SessionStore, home: Path) -> None:
+    (home / "sessions" / "zz.jsonl").symlink_to(home / "nowhere")
+    assert len(three.list()) == 3
+
+
+def test_an_automatic_title_that_came_late_never_wins_on_reload(
+    store: SessionStore, home: Path
+) -> None:
+    session_id = talk(store, ("a", "b"), title="mine")
+    with (home / "sessions" / f"{session_id}.jsonl").open("ab") as file:
+        file.write(encode(TitleRecord("automatic", FakeClock()(), by="auto")))
+    assert store.open(session_id, read_only=True).title == "mine"
+    assert store.list()[0].title == "mine"
+
+
+def test_ctrl_c_while_a_reply_is_saved_saves_it_once(home: Path) -> None:
+    clock, armed = FakeClock(), []
+
+    def interrupting() -> datetime:
+        if armed:
+            os.kill(os.getpid(), signal.SIGINT)
+        return clock()
+
+    store = SessionStore(home / "sessions", home / "data", clock=interrupting, new_id=FakeIds())
+    session = store.create()
+    session.ask("tell me")
+    session.stream_starts(1, "m")
+    session.keep_part("the reply")
+    armed.append(True)
+    with pytest.raises(KeyboardInterrupt):
+        reply(session, "the reply")
+    armed.clear()
+    session.settle()
+    session.close()
+    assert said(store.open(session.id, read_only=True)) == [
+        ("user", "tell me"), ("assistant", "the reply"),
+    ]  # fmt: skip
+    assert not list((home / "sessions").glob("*.part"))
+
+
+def test_the_part_stays_while_the_disk_refuses_the_reply(store: SessionStore, home: Path) -> None:
+    session = store.create()
+    (home / "sessions").mkdir(parents=True)
+    (home / "sessions" / "s1.jsonl").symlink_to("/dev/full")
+    session.ask("tell me")
+    session.stream_starts(1, "m")
+    session.keep_part("the reply")
+    reply(session, "the reply")
+    assert session.unsaved == 3
+    assert (home / "sessions" / "s1.part").read_text("utf-8").endswith("the reply")
+    session.close()
+
+
+def test_a_newer_session_can_not_be_copied(store: SessionStore, home: Path) -> None:
+    session_id = talk(store, ("a", "b"))
+    with (home / "sessions" / f"{session_id}.jsonl").open("ab") as file:
+        file.write(b'{"v":2,"type":"hologram"}\n')
+    source = store.open(session_id, read_only=True)
+    with pytest.raises(SessionReadOnly, match="newer version"):
+        store.fork(source)

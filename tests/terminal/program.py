@@ -8,7 +8,8 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 import pexpect
@@ -48,7 +49,8 @@ class Terminal:
 
     def __init__(
         self,
-        *arguments: str,
+        *arguments: str | Path,
+        program: Sequence[str] = COMMAND,
         environment: Mapping[str, str] | None = None,
         rows: int = 30,
         columns: int = 100,
@@ -56,8 +58,8 @@ class Terminal:
         self.screen = pyte.HistoryScreen(columns, rows, history=5_000, ratio=1)
         self._stream = pyte.ByteStream(self.screen)
         self.process = pexpect.spawn(
-            COMMAND[0],
-            [*COMMAND[1:], *arguments],
+            program[0],
+            [*program[1:], *map(str, arguments)],
             env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
             dimensions=(rows, columns),
             timeout=PATIENCE,

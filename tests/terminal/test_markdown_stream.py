@@ -314,7 +314,7 @@ def test_code_keeps_its_background_in_every_cell() -> None:
 
 
 def test_a_long_fence_is_cut_without_a_trace() -> None:
-    code = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(150))
+    code = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(110))
     source = f"before\n\n```python\n{code}```\nafter"
     assert drawn(source, piece=97).cells() == drawn(source).cells()
 
@@ -565,7 +565,7 @@ def cut(source: str, lengths: list[int]) -> Iterator[str]:
         start += length
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(source=replies(), lengths=cuts, size=sizes)
 def test_any_pieces_draw_the_same_and_lose_nothing(
     source: str, lengths: list[int], size: tuple[int, int]
@@ -594,7 +594,7 @@ def stream_resized(
     return window.terminal.text()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(source=replies(), lengths=cuts, windows=st.lists(sizes, min_size=1, max_size=9))
 def test_nothing_is_lost_or_doubled_where_lines_reflow(
     source: str, lengths: list[int], windows: list[tuple[int, int]]
@@ -603,7 +603,7 @@ def test_nothing_is_lost_or_doubled_where_lines_reflow(
     assert Counter(letters(text)) == Counter(letters(source))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(source=replies(), lengths=cuts, windows=st.lists(sizes, min_size=1, max_size=9))
 def test_nothing_is_doubled_where_lines_are_cropped(
     source: str, lengths: list[int], windows: list[tuple[int, int]]
@@ -612,7 +612,7 @@ def test_nothing_is_doubled_where_lines_are_cropped(
     assert Counter(re.findall("w[a-v]{2}", text)) <= Counter(re.findall("w[a-v]{2}", source))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(source=replies(), lengths=cuts, heights=st.lists(st.integers(3, 12), min_size=2, max_size=9))
 def test_nothing_is_lost_where_a_cropped_window_changes_its_height(
     source: str, lengths: list[int], heights: list[int]

@@ -11,7 +11,7 @@ import pytest
 from assistant.errors import UsageError
 from assistant.terminal.one_shot import question_text
 from tests.endpoint import Endpoint
-from tests.terminal.program import run
+from tests.terminal.program import Terminal, run
 
 
 @pytest.fixture
@@ -48,6 +48,43 @@ def test_bytes_that_are_no_text_do_not_crash(endpoint: Endpoint) -> None:
     done = run("ask", "what is this?", stdin=b"caf\xe9 \x00 \xff")
     assert done.returncode == 0
     assert "caf" in last_sent(endpoint)
+
+
+def test_bytes_that_are_no_text_do_not_crash_in_a_strict_locale(endpoint: Endpoint) -> None:
+    strict = {"PYTHONIOENCODING": "utf-8:strict"}
+    done = run("ask", "what is this?", stdin=b"caf\xe9", environment=strict)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run(stdin=b"caf\xe9\n", environment=strict).returncode == 0
+
+
+def test_ctrl_c_ends_with_its_code_and_keeps_the_part(endpoint: Endpoint) -> None:
+    endpoint.reply("one two three " * 100, delay=0.05)
+    with Terminal("ask", "count") as terminal:
+        terminal.wait_for("two three")
+        terminal.type("\x03")
+        assert terminal.wait_for_end() == 130
+        assert "(stopped here)" in terminal.text()
+    assert "one two three" in run("sessions", "show", "count").stdout
+
+
+def test_a_reader_that_has_enough_is_no_error(endpoint: Endpoint) -> None:
+    import subprocess
+
+    from tests.terminal.program import COMMAND
+
+    for number in range(3):
+        run("ask", f"question {number} " + "long " * 50)
+    done = subprocess.run(
+        f"{' '.join(COMMAND)} sessions show 'question 1' | head -1",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stderr, done.stdout.count("\n")) == ("", 1)
+
+
+def test_control_characters_in_an_argument_do_not_reach_the_screen(endpoint: Endpoint) -> None:
+    done = run("sessions", "show", "\x1b[31mred")
+    assert done.returncode == 4
+    assert "\x1b" not in done.stderr
 
 
 def test_nothing_to_ask(endpoint: Endpoint) -> None:

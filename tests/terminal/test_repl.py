@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,6 +202,40 @@ def test_lines_from_a_pipe_are_a_conversation(endpoint: Endpoint) -> None:
     assert len(endpoint.requests) == 2
 
 
+def test_a_full_disk_is_said_and_the_talk_goes_on(endpoint: Endpoint, home: Path) -> None:
+    (home / "data").mkdir()
+    (home / "data" / "locks").write_text("in the way of the folder")
+    with Terminal() as terminal:
+        terminal.wait_for("new session")
+        terminal.type("hello", ENTER)
+        terminal.wait_for("You said")
+        terminal.wait_for("This conversation is NOT being saved: ")
+        terminal.wait_for("NOT SAVED")
+        terminal.type("/session new", ENTER)
+        terminal.wait_for("Leaving it would lose them, so nothing was")
+        (home / "data" / "locks").unlink()
+        terminal.type("again", ENTER)
+        terminal.wait_for("Saving works again")
+        terminal.type(CTRL_D)
+        assert terminal.wait_for_end() == 0
+    shown = run("sessions", "show", "hello").stdout
+    assert "hello" in shown
+    assert "again" in shown
+
+
+def test_keys_typed_while_a_reply_streams_are_kept_for_the_next_prompt(
+    endpoint: Endpoint,
+) -> None:
+    endpoint.reply("one two three four five " * 8, delay=0.05)
+    with Terminal() as terminal:
+        terminal.wait_for("new session")
+        terminal.type("count", ENTER)
+        terminal.wait_for("two three")
+        terminal.type("typed ahead")
+        terminal.wait_for("> typed ahead")
+        assert terminal.text().count("typed ahead") == 1
+
+
 def test_a_closed_window_loses_nothing(endpoint: Endpoint) -> None:
     endpoint.reply("a b c d e f " * 100, delay=0.05)
     with Terminal() as terminal:
@@ -219,28 +252,26 @@ def test_a_closed_window_loses_nothing(endpoint: Endpoint) -> None:
         terminal.wait_for("a b c d e")
 
 
-def test_nothing_heavy_is_imported_when_the_prompt_is_shown(home: Path) -> None:
-    code = (
-        "import sys\n"
-        "from assistant.terminal import start\n"
-        "from assistant.terminal.line_editor import PromptLineEditor\n"
-        "from assistant.terminal.repl import Repl\n"
-        "from assistant.terminal.completion import SlashCompleter\n"
-        "def run(self):\n"
-        "    heavy = {'openai', 'pymilvus', 'tiktoken', 'pandas', 'xllamacpp', 'rich', 'numpy',\n"
-        "             'pydantic', 'typer', 'dotenv', 'httpx2'}\n"
-        "    print('HEAVY', sorted(heavy & set(sys.modules)))\n"
-        "Repl.run = run\n"
-        "start.chat(start.Options())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert "HEAVY []" in done.stdout, done.stderr
+PROBE = """
+import os, sys
+from assistant.app import App
+from assistant.terminal import entry
+def report(self):
+    heavy = {"openai", "pymilvus", "tiktoken", "pandas", "xllamacpp", "rich", "numpy", "pydantic",
+             "typer", "dotenv", "httpx2", "humanize", "filelock"}
+    open(sys.argv.pop(), "w").write(repr(sorted(heavy & set(sys.modules))))
+App.warm_up = report
+entry.main()
+"""
+
+
+def test_nothing_heavy_is_imported_when_the_prompt_is_shown(home: Path, tmp_path: Path) -> None:
+    # In a process of its own, where the first thing done once the prompt is drawn is this report.
+    with Terminal(tmp_path / "imported", program=[sys.executable, "-c", PROBE]) as terminal:
+        terminal.wait_for("new session")
+        terminal.type(CTRL_D)
+        assert terminal.wait_for_end() == 0
+    assert (tmp_path / "imported").read_text() == "[]"
 
 
 @pytest.mark.parametrize(

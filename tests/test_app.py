@@ -1,0 +1,115 @@
+"""What the one place that wires makes of the settings, and what happens after a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assistant.app import App, build_app, read_prompt
+from assistant.errors import TimedOut
+from assistant.memory.session import Session
+from assistant.settings import load_settings
+from assistant.turn import run_turn
+from tests.endpoint import Endpoint
+from tests.fakes import FakeChatModel, FakeClock, FakeIds, Reply
+
+ADDRESS = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+def build(home: Path, environment: dict[str, str], *, private: bool = False) -> App:
+    settings = load_settings(home, environment)
+    return build_app(settings, private=private, environment={}, clock=FakeClock(), new_id=FakeIds())
+
+
+@pytest.fixture
+def app(home: Path) -> Iterator[App]:
+    app = build(home, ADDRESS)
+    yield app
+    app.close()
+
+
+def talk(app: App, *replies: Reply) -> Session:
+    app.pipeline.model = FakeChatModel(list(replies))
+    session = app.store.create()
+    run_turn("I plan a trip to Kyoto in April", session, app.pipeline, lambda event: None)
+    assert app.worker.drain(10)
+    return session
+
+
+def test_the_model_titles_a_new_session(app: App) -> None:
+    session = talk(app, "Lovely.", '"Kyoto in April."\n')
+    assert (session.title, session.title_by) == ("Kyoto in April", "auto")
+    model = app.pipeline.model
+    assert isinstance(model, FakeChatModel)
+    assert model.sent[1][0].text == read_prompt(app.settings.home, "title")
+    assert "I plan a trip to Kyoto in April" in model.sent[1][1].text
+
+
+@pytest.mark.parametrize("answer", [TimedOut("No answer."), "", "x" * 900])
+def test_without_a_title_from_the_model_the_first_words_stay(app: App, answer: Reply) -> None:
+    assert talk(app, "Lovely.", answer).title == "I plan a trip to Kyoto in April"
+
+
+def test_a_title_given_meanwhile_is_not_replaced(app: App) -> None:
+    app.pipeline.model = model = FakeChatModel(["Lovely.", "Kyoto"])
+    session = app.store.create()
+    model.before_reply = lambda: len(model.sent) == 2 and session.rename("mine") and None
+    run_turn("I plan a trip", session, app.pipeline, lambda event: None)
+    assert app.worker.drain(10)
+    assert session.title == "mine"
+
+
+def test_the_window_is_asked_for_once_and_kept(home: Path) -> None:
+    with Endpoint() as endpoint:
+        endpoint.models = [{"id": "big", "max_model_len": 50_000}]
+        environment = {"OPENAI_BASE_URL": endpoint.url, "MODEL_NAME": "big"}
+        app = build(home, environment)
+        app.warm_up()
+        assert app.worker.drain(60)
+        profile = app.pipeline.profile()
+        assert (profile.window, profile.window_source) == (50_000, "endpoint")
+        app.close()
+    later = build(home, environment)
+    later.learn_window()
+    assert later.pipeline.profile().window == 50_000
+    later.close()
+
+
+def test_the_embedded_model_s_window_is_the_one_it_is_started_with(home: Path) -> None:
+    app = build(home, {})
+    assert app.pipeline.model.address == "embedded"
+    assert app.pipeline.profile().window == app.pipeline.model.context_window() == 8_192
+    app.close()
+
+
+def test_a_private_run_writes_no_file_whatever_happens(
+    home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    app = build(home, ADDRESS, private=True)
+    app.pipeline.model = FakeChatModel(["a", "b"])
+    session = app.store.create(private=True)
+    run_turn("secret", session, app.pipeline, lambda event: None)
+    app.worker.submit("breaks", lambda: [][0])
+    assert app.worker.drain(10)
+    app.store.list()
+    app.close()
+    assert not home.exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_fails_beside_the_talk_goes_to_a_log_of_the_user_s_own(app: App, home: Path) -> None:
+    app.worker.submit("breaks", lambda: [][0])
+    assert app.worker.drain(10)
+    log = home / "data" / "logs" / "assistant.log"
+    assert "The job 'breaks' failed" in log.read_text("utf-8")
+    assert log.stat().st_mode & 0o077 == 0
+
+
+def test_a_prompt_in_the_home_stands_above_the_shipped_one(home: Path) -> None:
+    shipped = read_prompt(home, "system")
+    (home / "config" / "prompts").mkdir(parents=True)
+    (home / "config" / "prompts" / "system.md").write_text(" Mine. \n")
+    assert read_prompt(home, "system") == "Mine."
+    assert len(shipped) > 100
