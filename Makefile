@@ -20,7 +20,7 @@ chat: $(VENV)/.main local-if-needed
 local-if-needed: $(VENV)/.main
 	@if [ -n "$$OPENAI_API_KEY$$OPENAI_BASE_URL" ] || grep -Eqs \
 	  '^[[:space:]]*(export[[:space:]]+)?OPENAI_(API_KEY|BASE_URL)[[:space:]]*=[[:space:]]*["'"'"']?[^[:space:]#"'"'"']' \
-	  "$(HOME_FOLDER)/.env"; then :; else $(MAKE) --no-print-directory $(VENV)/.local; fi
+	  "$(HOME_FOLDER)/.env"; then :; else $(MAKE) --silent --no-print-directory $(VENV)/.local; fi
 
 test: tests
 

@@ -133,7 +133,7 @@ class App:
     def close(self) -> None:
         """Let the worker finish what is short, and end what we started."""
         self.pipeline.model.close()
-        self.worker.close(timeout=1.0)
+        self.worker.close(timeout=0.3)
         _log_to(None)
 
     def _load_counter(self) -> None:
@@ -148,6 +148,7 @@ class App:
             # The first question meets the same trouble and shows it.
             log.warning("The model could not be loaded ahead: %s", type(error).__name__)
             return
+        self.progress.say("")
         self.learn_window()
 
     def learn_window(self) -> None:

@@ -23,13 +23,15 @@ class Section(msgspec.Struct, frozen=True):
 class Prompt(msgspec.Struct, frozen=True):
     """What one request carries.
 
-    `sections` are in the order they are sent and add up to `tokens`. `window` is the model's limit
-    and `reserve` what is left for the reply, both in our tokens (the model's own, divided by the
-    learnt factor). `left_out` counts the older messages of the session that are not sent.
+    `sections` are in the order they are sent and add up to `tokens`. `limit` is the model's window
+    in its own tokens; `window` is as much of it as we fill, as counted by us: less where the model
+    counts more than we do. `reserve` is left for the reply. `left_out` counts the older messages
+    of the session that are not sent.
     """
 
     messages: tuple[Message, ...]
     sections: tuple[Section, ...]
+    limit: int
     window: int
     reserve: int
     tools: Sequence[ToolSchema] = ()

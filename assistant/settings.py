@@ -8,6 +8,7 @@ program: it is named, and the default is used.
 from __future__ import annotations
 
 import difflib
+import errno
 import io
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from assistant.errors import ConfigError
+from assistant.messages import clean_text
 
 PACKAGE = Path(__file__).resolve().parent
 CHECKOUT = PACKAGE.parent
@@ -95,16 +97,18 @@ EMBEDDED_DEFAULTS = {
     "budget.reply": 768,
 }
 
-LOWEST = {
-    "model.context_window": 256,
-    "model.timeout": 1,
-    "model.retries": 0,
-    "model.threads": 0,
-    "budget.history": 0,
-    "budget.trigger": 0,
-    "budget.recent_messages": 0,
-    "budget.reply": 16,
-    "session.recap": 0,
+TOKENS = 100_000_000
+#: The least and the most a number may be.
+BOUNDS: dict[str, tuple[float, float]] = {
+    "model.context_window": (256, TOKENS),
+    "model.timeout": (1, 86_400),
+    "model.retries": (0, 100),
+    "model.threads": (0, 1_024),
+    "budget.history": (0, TOKENS),
+    "budget.trigger": (0, TOKENS),
+    "budget.recent_messages": (0, 1_000_000),
+    "budget.reply": (16, TOKENS),
+    "session.recap": (0, 1_000),
 }
 
 
@@ -163,6 +167,8 @@ def load_settings(
     ]
     for source, layer in layers:
         for name, value in layer.items():
+            if isinstance(value, str):
+                value = clean_text(value)
             problem = _problem_with(name, value)
             if problem is not None:
                 problems.append(f"{source}: {problem}")
@@ -221,15 +227,22 @@ def _problem_with(name: str, value: Any) -> str | None:
     except msgspec.ValidationError as error:
         reason = str(error).split(" - at ")[0].replace("`", "")
         default = value_of(Settings(), name)
-        shown = "(not shown)" if name in SECRETS else repr(value)
+        shown = "(not shown)" if name in SECRETS else _shortly(value)
         return f"{name} = {shown} is wrong ({reason}). The default, {default!r}, is used."
-    if name in LOWEST and converted is not None and converted < LOWEST[name]:
-        default = value_of(Settings(), name)
-        return (
-            f"{name} = {value!r} is too small (at least {LOWEST[name]}). The default, {default!r}, "
-            "is used."
-        )
+    if name in BOUNDS and converted is not None:
+        least, most = BOUNDS[name]
+        if not least <= converted <= most:
+            default = value_of(Settings(), name)
+            return (
+                f"{name} = {_shortly(value)} is out of bounds ({least:,} to {most:,}). The "
+                f"default, {default!r}, is used."
+            )
     return None
+
+
+def _shortly(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _settings_in(variables: Mapping[str, str]) -> dict[str, str]:
@@ -246,7 +259,7 @@ def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
         document = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         problems.append(
             f"{path} can't be read ({_reason(error)}). Its settings are ignored and the defaults "
             "used."
@@ -263,6 +276,8 @@ def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
 
 def _read_env(path: Path, problems: list[str]) -> dict[str, str]:
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "it is no file")
         text = path.read_text("utf-8")
         if path.stat().st_mode & 0o077:
             # It holds a key, and a copy of .env.example is readable by all.
@@ -275,11 +290,19 @@ def _read_env(path: Path, problems: list[str]) -> dict[str, str]:
             f"`chmod 600 {path}` may mend it, or `assistant setup` writes it anew."
         )
         return {}
-    from dotenv import dotenv_values  # here, so that without a .env nobody pays for it
+    from dotenv.parser import parse_stream  # here, so that without a .env nobody pays for it
 
-    # The text as it stands: a `$` in a key is part of the key.
-    values = dotenv_values(stream=io.StringIO(text), interpolate=False)
-    return {name: value for name, value in values.items() if value is not None}
+    values: dict[str, str] = {}
+    # Without interpolation, as the text stands: a `$` in a key is part of the key.
+    for binding in parse_stream(io.StringIO(text)):
+        if binding.error:
+            problems.append(
+                f"{path}, line {binding.original.line}, can't be read (a quotation mark left "
+                "open?). What stands there is ignored."
+            )
+        elif binding.key is not None and binding.value is not None:
+            values[binding.key] = binding.value
+    return values
 
 
 def _reason(error: Exception) -> str:

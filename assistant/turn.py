@@ -101,6 +101,7 @@ class Pipeline:
             history=self.limits.history,
             trigger=self.limits.trigger,
             recent_messages=self.limits.recent_messages,
+            limit=profile.window,
         )
 
 
@@ -132,7 +133,7 @@ def run_turn(
         except ContextTooLong as refusal:
             _learn(refusal, prompt, pipeline)
             prompt = _assemble(session, pipeline, cut_message)
-            on_event(Notice(f"The model takes {prompt.window:,} tokens at most: sending less."))
+            on_event(Notice(f"The model takes {prompt.limit:,} tokens at most: sending less."))
             reply = _stream_reply(asked, prompt, session, pipeline, on_event)
     except (ChatModelError, MessageTooBig) as error:
         rejected = isinstance(error, (RequestRejected, MessageTooBig))
@@ -199,6 +200,7 @@ def _stream_reply(
     """
     model = pipeline.model
     pieces: list[str] = []
+    held = ""
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
@@ -207,8 +209,8 @@ def _stream_reply(
     session.stream_starts(asked.turn, model.name)
     try:
         for part in model.stream(prompt.messages, tools=prompt.tools, max_tokens=longest):
-            if part.text:
-                text = clean_text(part.text)
+            text, held = _joined_pairs(held + part.text)
+            if text:
                 session.keep_part(text)
                 pieces.append(text)
                 on_event(TextArrived(text))
@@ -239,6 +241,12 @@ def _stream_reply(
         usage=usage,
         finish_reason=finish_reason,
     )
+
+
+def _joined_pairs(text: str) -> tuple[str, str]:
+    """Clean text, and the first half of a surrogate pair whose second half is still to come."""
+    held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+    return clean_text(text[: len(text) - len(held)]), held
 
 
 def _with_count(message: Message, counter: TokenCounter) -> Message:

@@ -78,8 +78,13 @@ WRONG = [
     ("an unknown section", "[bugdet]\nhistory = 5", "Did you mean budget.history?"),
     ("a key without section", "histroy = 5", "there is no setting histroy."),
     ("a word that is none of them", "[session]\ntitle = 'nobody'", "session.title = 'nobody'"),
-    ("too small", "[budget]\nreply = -5", "budget.reply = -5 is too small (at least 16)"),
-    ("zero seconds", "[model]\ntimeout = 0", "model.timeout = 0 is too small"),
+    ("too small", "[budget]\nreply = -5", "budget.reply = -5 is out of bounds (16 to "),
+    ("zero seconds", "[model]\ntimeout = 0", "model.timeout = 0 is out of bounds"),
+    ("not a number", "[model]\ntimeout = nan", "model.timeout = nan is out of bounds"),
+    ("endless seconds", "[model]\ntimeout = inf", "model.timeout = inf is out of bounds"),
+    ("too large", "[model]\ncontext_window = 1" + "0" * 400, "is"),
+    ("more digits than can be read", "[budget]\nreply = " + "1" * 5001, "can't be read"),
+    ("nested without end", "x = " + "[" * 100_000, "can't be read"),
     ("no TOML", "[budget\n", "can't be read"),
     ("a list", "[budget]\nhistory = [1]", "budget.history = [1] is wrong"),
     ("trigger above history", "[budget]\nhistory = 100\ntrigger = 200", "is above budget.history"),
@@ -102,11 +107,19 @@ def test_good_values_beside_a_wrong_one_are_used(home: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"MODEL_NAME='open\n"])
-def test_an_env_file_that_is_no_text_is_said_or_skipped(home: Path, content: bytes) -> None:
+def test_an_env_file_that_is_no_text_or_broken_is_said(home: Path, content: bytes) -> None:
     home.mkdir(parents=True)
     (home / ".env").write_bytes(content)
     loaded = load_settings(home, ENDPOINT)
     assert loaded.values.model.name == "gpt-4o-mini"
+    assert len(loaded.problems) == 1
+    assert ".env" in loaded.problems[0]
+
+
+def test_a_pipe_in_the_place_of_env_is_not_waited_for(home: Path) -> None:
+    home.mkdir(parents=True)
+    os.mkfifo(home / ".env")
+    assert "it is no file" in load_settings(home, ENDPOINT).problems[0]
 
 
 def test_an_env_that_can_not_be_read_is_said(home: Path) -> None:

@@ -396,6 +396,11 @@ def test_surrogates_in_a_reply_are_cleaned_before_they_are_shown(talk: Talk) -> 
     assert talk.events == [TextArrived("caf\ufffd")]
 
 
+def test_a_pair_of_surrogates_that_comes_in_two_pieces_is_one_character(talk: Talk) -> None:
+    talk.say("go", [ReplyPart(text="x\ud83d"), ReplyPart(text="\ude00y"), END])
+    assert talk.saved()[-1] == ("assistant", "x😀y")
+
+
 def test_a_question_in_parts_gets_its_background_as_a_part(talk: Talk) -> None:
     image = ImagePart(ImageUrl("https://example.org/x.png"))
     run_turn((TextPart("see"), image), talk.session, talk.pipeline, talk.events.append)

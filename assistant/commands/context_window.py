@@ -20,11 +20,12 @@ def show_context(context: CommandContext, argument: str) -> Output:
     prompt, reply = turn.prompt, turn.reply
     shares = [
         *(Share(section.name, section.tokens) for section in prompt.sections),
-        Share("reserve", prompt.reserve),
+        Share("reply", prompt.reserve),
+        Share("margin", prompt.limit - prompt.window),
         Share("free", prompt.free, used=False),
     ]
     return Bar(
-        f"Last prompt: {_mark(prompt)}{prompt.tokens:,} of {prompt.window:,} tokens",
+        f"Last prompt: {_mark(prompt)}{prompt.tokens:,} of {prompt.limit:,} tokens",
         shares,
         unit="tokens",
         mark=_mark(prompt),
@@ -39,15 +40,17 @@ def _mark(prompt: Prompt) -> str:
 def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
     limits = context.pipeline.limits
     lines = [
+        "“reply” is kept free for the reply; “margin” is left because models count differently.",
         f"History: at most {limits.history:,} tokens and {limits.recent_messages} messages; "
-        f"{prompt.left_out} older messages were not sent (they are in the session)."
+        f"{prompt.left_out} older messages were not sent (they are in the session).",
     ]
     history = next((part.tokens for part in prompt.sections if part.name == "history"), 0)
     if context.pipeline.budget().compaction_due(history):
         lines.append("The history is nearly full: the oldest turns are the next to be left out.")
     if usage is not None and prompt.tokens:
         lines.append(
-            f"The endpoint counted {usage.prompt_tokens:,} tokens for this prompt, "
-            f"{usage.prompt_tokens / prompt.tokens:.2f} of ours."
+            f"The endpoint counted {usage.prompt_tokens:,} tokens for this prompt, we "
+            f"{prompt.tokens:,}: {usage.prompt_tokens / prompt.tokens:.2f} of its tokens for one "
+            "of ours."
         )
     return "\n".join(lines)

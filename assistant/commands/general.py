@@ -43,8 +43,8 @@ def show_model(context: CommandContext, argument: str) -> Output:
         f"Model: {model.name}\n"
         f"Address: {model.address}\n"
         f"Window: {profile.window:,} tokens (from: {profile.window_source})\n"
-        f"Counting: {counter.encoding}, {profile.ratio:.2f} of its tokens for one of ours "
-        f"({measured}){f'. Estimated: {counter.problem}' if counter.problem else ''}\n"
+        f"Counting: {counter.encoding}; {profile.ratio:.2f} of the model's tokens for one of "
+        f"ours ({measured}){f'. Estimated: {counter.problem}' if counter.problem else ''}\n"
         "To change it: `assistant setup`, MODEL_NAME in .env, or --model."
     )
 
@@ -57,6 +57,8 @@ def show_config(context: CommandContext, argument: str) -> Output:
         (name, _shown(name, value_of(settings.values, name)), settings.source(name))
         for name in setting_names()
     ]
+    if not settings.values.uses_endpoint:
+        rows[0] = ("model.name", context.pipeline.model.name, "embedded: no key, no address")
     return Table(
         ("Setting", "Value", "From"),
         rows,

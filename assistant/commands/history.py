@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Ask, Output, Text, Transcript
 from assistant.commands.registry import CommandGroup
+from assistant.commands.session import turns_text
 from assistant.errors import UsageError
 from assistant.memory.token_budget import last_turns
 from assistant.messages import Message
@@ -25,7 +28,7 @@ def show_history(context: CommandContext, argument: str) -> Output:
     return Transcript(
         history.slice(kept),
         failures={turn: failure.reason for turn, failure in context.session.failures.items()},
-        note=f"{left_out} earlier turns: /history all shows them." if left_out else "",
+        note=f"{turns_text(left_out)} before these: /history all." if left_out else "",
     )
 
 
@@ -34,7 +37,7 @@ def _number(argument: str, turns: int) -> int:
         return turns
     if not argument:
         return TURNS_SHOWN
-    if not argument.isascii() or not argument.isdigit() or int(argument) == 0:
+    if not re.fullmatch(r"[1-9]\d{0,8}", argument, re.ASCII):
         raise UsageError(f"“{argument}” is no number of turns.")
     return int(argument)
 
@@ -44,5 +47,5 @@ def retry(context: CommandContext, argument: str) -> Output:
     """Ask again what got no reply."""
     message: Message | None = context.session.unanswered
     if message is None:
-        return Text("Every question in this session has its reply.")
+        return Text("There is no question without a reply. What was cut short can be asked anew.")
     return Ask(message)

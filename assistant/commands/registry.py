@@ -113,6 +113,8 @@ class CommandRegistry:
         """Run the command a line names. A wrong call's sentence gets the usage added."""
         name, *rest = line.strip().removeprefix("/").split(maxsplit=1)
         command = self.get(name.lower())
+        if rest and not command.usage:
+            raise UsageError(f"/{command.name} takes nothing after it. Nothing was done.")
         try:
             return command.handler(context, "".join(rest))
         except UsageError as error:

@@ -49,8 +49,10 @@ def session(context: CommandContext, argument: str) -> Output:
         case "" | "list":
             return session_table(context.store.list(), context)
         case "new":
-            context.switch_to(context.store.create(private=context.session.private))
-            return Text("A new session. What was said before is kept in the old one.")
+            private = context.session.private
+            context.switch_to(context.store.create(private=private))
+            kept = "gone: it was private" if private else "kept in the old one"
+            return Text(f"A new session. What was said before is {kept}.")
         case "switch":
             return _switch(context, rest)
         case "rename":
@@ -93,15 +95,16 @@ def _switch(context: CommandContext, reference: str) -> Output:
     if context.session.private:
         raise UsageError("A private conversation stays private: leave it to go on with another.")
     info = context.store.find(reference)
-    if info.id == context.session.id:
-        return Text("You are in this session already.")
+    if info.id == context.session.id and not context.session.unsaved:
+        # Read anew: another program may have changed it.
+        context.session.close()
     context.switch_to(context.store.open(info.id))
     return recap(context.session, context.settings.values.session.recap)
 
 
 def _rename(context: CommandContext, title: str) -> Output:
     if not title:
-        raise UsageError("What should the title be?")
+        raise UsageError("What should the title be? Like this: /session rename My title.")
     context.session.rename(" ".join(title.split()))
     return Text(f"The session is called “{context.session.title}” now.")
 
@@ -109,7 +112,7 @@ def _rename(context: CommandContext, title: str) -> Output:
 def _delete(context: CommandContext, reference: str) -> Output:
     if not reference:
         raise UsageError("Which session?")
-    info = context.store.find(reference)
+    info = context.store.find(reference, whole_title=True)
 
     def delete() -> Output:
         if info.id == context.session.id:
@@ -118,7 +121,7 @@ def _delete(context: CommandContext, reference: str) -> Output:
         return Text(f"Deleted: {info.id}. It can't be brought back.")
 
     return Confirm(
-        f"Delete “{info.title or info.id}” with its {info.turns} turns for good?", delete
+        f"Delete “{info.title or info.id}” with its {turns_text(info.turns)} for good?", delete
     )
 
 
@@ -127,7 +130,8 @@ def _fork(context: CommandContext) -> Output:
     if source.private:
         raise UsageError("A private session can't be copied: it leaves no trace.")
     context.switch_to(context.store.fork(source))
-    return Text(f"You go on in a copy, {context.session.id}; {source.id} stays as it is.")
+    done = f"You go on in a copy, {context.session.id}; {source.id} stays as it is."
+    return Text("\n".join([done, *context.session.notices]))
 
 
 def info_text(session: Session) -> str:
@@ -151,8 +155,13 @@ def info_text(session: Session) -> str:
 def recap(session: Session, exchanges: int) -> Transcript:
     """The last exchanges of a session that is resumed."""
     history = session.history
+    doing = "Reading" if session.read_only else "Going on with"
     return Transcript(
         history.slice(last_turns(history, exchanges)),
-        title=f"Going on with “{session.title or session.id}” ({session.turns} turns)",
+        title=f"{doing} “{session.title or session.id}” ({turns_text(session.turns)})",
         failures={turn: failure.reason for turn, failure in session.failures.items()},
     )
+
+
+def turns_text(number: int) -> str:
+    return "1 turn" if number == 1 else f"{number:,} turns"

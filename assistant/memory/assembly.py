@@ -75,6 +75,7 @@ def assemble(
             Section("history", recent.tokens),
             Section("input", current_tokens),
         ),
+        limit=budget.limit,
         window=budget.window,
         reserve=budget.reserve,
         tools=fixed.tools,

@@ -49,6 +49,10 @@ RATIO_WEIGHT = 0.3
 PLAUSIBLE_RATIO = (0.3, 4.0)
 
 
+# What an endpoint names outside of this is a slip of its configuration.
+PLAUSIBLE_WINDOW = (256, 100_000_000)
+
+
 class Learnt(msgspec.Struct, frozen=True, omit_defaults=True):
     """What endpoint and experience taught about one model."""
 
@@ -69,8 +73,11 @@ class ModelProfile(msgspec.Struct, frozen=True):
     ratio_measured: bool
 
     def ours(self, tokens: int) -> int:
-        """The model's own tokens as we count them."""
-        return int(tokens / self.ratio)
+        """The model's own tokens as we count them.
+
+        A model that counts less than we do gets no more: the next text may be of another kind.
+        """
+        return int(tokens / max(1.0, self.ratio))
 
     def theirs(self, tokens: int) -> int:
         """Our tokens as the model counts them; at least 1."""
@@ -118,7 +125,9 @@ class ModelProfiles:
         return DEFAULT_WINDOW, "default for unknown models"
 
     def endpoint_named(self, address: str, model: str, window: int) -> None:
-        """The endpoint lists this window for the model."""
+        """The endpoint lists this window for the model; one that can't be is not believed."""
+        if not PLAUSIBLE_WINDOW[0] <= window <= PLAUSIBLE_WINDOW[1]:
+            return
         key = f"{address} {model}"
         self._named.add(key)
         self._update(key, named=window)

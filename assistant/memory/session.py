@@ -23,7 +23,7 @@ from assistant.memory.session_log import (
     TitleRecord,
 )
 from assistant.memory.token_budget import History
-from assistant.messages import INTERRUPTED, Content, Message, TokenCount, clean_content
+from assistant.messages import INTERRUPTED, Content, Message, TokenCount, clean_content, clean_text
 
 Clock = Callable[[], datetime]
 
@@ -48,6 +48,8 @@ class Session:
         self.read_only = False
         self.newer = False
         """Whether a later version of the program wrote to it: then it can only be read."""
+        self.skipped = 0
+        """Lines of the file that can't be read."""
         self._clock = clock
         self._log = log
         self._part = part
@@ -61,6 +63,7 @@ class Session:
     def fold(self, loaded: Loaded) -> None:
         """Take over what a log holds, and heal what a killed process left open."""
         self.newer = loaded.newer
+        self.skipped = loaded.skipped
         self.read_only |= loaded.newer
         self._note_trouble(loaded)
         messages: list[Message] = []
@@ -231,6 +234,7 @@ class Session:
         An automatic one never replaces one given by the user, and comes too late once the
         session is closed.
         """
+        title = clean_text(title)
         with interrupts_held(), self._titling:
             if by == "auto" and self.title_by == "user" and self.title:
                 return False
@@ -255,6 +259,10 @@ class Session:
         if records:
             other._append(*records)
         other.fold(Loaded(records, size=0))
+        if self.skipped:
+            other.notices.append(
+                f"{self.skipped} lines of {self.id} can't be read; they are not in the copy."
+            )
 
     def _append(self, *records: Record) -> None:
         self.require_writable()

@@ -71,6 +71,10 @@ class _Version(msgspec.Struct):
 _version_decoder = msgspec.json.Decoder(_Version)
 
 
+#: What decoding a line can raise: wrong JSON or types, broken UTF-8, nesting without end.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
 def encode(record: Record) -> bytes:
     """The record as one line, `v` in front. Text must be free of lone surrogates."""
     # Ours are all of this version, whose number is the default and so left out by msgspec.
@@ -105,7 +109,7 @@ def load(path: Path) -> Loaded:
         records: list[Record] = _decoder.decode_lines(data)
         newer = any(record.v > FORMAT_VERSION for record in records)
         return Loaded(records, len(data), newer=newer, ends_cleanly=ends_cleanly)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return _load_line_by_line(data, ends_cleanly)
 
 
@@ -116,7 +120,7 @@ def _load_line_by_line(data: bytes, ends_cleanly: bool) -> Loaded:
             continue
         try:
             record = _decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except UNREADABLE:
             loaded.skipped += 1
             loaded.newer |= _version_of(line) > FORMAT_VERSION
             continue
@@ -128,7 +132,7 @@ def _load_line_by_line(data: bytes, ends_cleanly: bool) -> Loaded:
 def _version_of(line: bytes) -> int:
     try:
         return _version_decoder.decode(line).v
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return 0
 
 
@@ -222,6 +226,8 @@ class SessionLog:
             self._release, self._acquire = self._acquire(), None
         if self._fd is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            # A pipe put in the file's place is an error then, and not waited for.
+            flags |= getattr(os, "O_NONBLOCK", 0)
             self._fd = os.open(self.path, flags, 0o600)
         return self._fd
 
@@ -302,7 +308,7 @@ class PartFile:
         try:
             head, _, body = self._path.read_bytes().partition(b"\n")
             header = _part_decoder.decode(head)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        except (OSError, *UNREADABLE):
             return None
         # The last character may have been cut in the middle of its bytes.
         return header, body.decode("utf-8", "ignore")

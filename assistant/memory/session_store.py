@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,14 @@ from assistant.errors import (
 )
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.session import Clock, Session
-from assistant.memory.session_log import PartFile, Release, SessionLog, SessionRecord, load
+from assistant.memory.session_log import (
+    UNREADABLE,
+    PartFile,
+    Release,
+    SessionLog,
+    SessionRecord,
+    load,
+)
 from assistant.memory.titles import title_from_words
 
 if TYPE_CHECKING:
@@ -143,15 +151,16 @@ class SessionStore:
         copy = self.create(forked_from=source.id)
         source.copy_into(copy)
         if source.title:
-            copy.rename(source.title, by=source.title_by)
+            copy.rename(f"{source.title} (copy)", by=source.title_by)
         return copy
 
     # --- finding --------------------------------------------------------------------------------
 
-    def find(self, reference: str) -> SessionInfo:
-        """The session with this id, unique start of an id, or title.
+    def find(self, reference: str, *, whole_title: bool = False) -> SessionInfo:
+        """The session with this id, unique start of an id, title, or words of a title.
 
-        Raises SessionNotFound, or SessionAmbiguous with the candidates named.
+        `whole_title` asks for the title as it is. Raises SessionNotFound, or SessionAmbiguous with
+        the candidates named.
         """
         wanted = reference.strip().casefold()
         sessions = self.list()
@@ -159,7 +168,11 @@ class SessionStore:
             [info for info in sessions if info.id == wanted],
             [info for info in sessions if info.title.casefold() == wanted],
             [info for info in sessions if wanted and info.id.startswith(wanted)],
-            [info for info in sessions if wanted and wanted in info.title.casefold()],
+            [
+                info
+                for info in sessions
+                if wanted and not whole_title and wanted in info.title.casefold()
+            ],
         ):
             if len(matches) == 1:
                 return matches[0]
@@ -178,7 +191,8 @@ class SessionStore:
             entry = known.get(session_id)
             if entry is None or (entry.size, entry.mtime_ns) != (state.st_size, state.st_mtime_ns):
                 entry = self._read_entry(session_id, state)
-            entries[session_id] = entry
+            if entry is not None:
+                entries[session_id] = entry
         if entries != known and self._keep_catalog:
             self._write_catalog(entries)
         newest_first = sorted(
@@ -197,10 +211,14 @@ class SessionStore:
     # --- changing -------------------------------------------------------------------------------
 
     def rename(self, session_id: str, title: str) -> None:
-        """Give a session that is not open here a title."""
+        """Give a session that is not open here a title. Raises SessionError when that fails."""
         session = self.open(session_id)
         try:
             session.rename(title)
+            if session.unsaved:
+                raise SessionError(
+                    f"The title can't be saved: {session.saving_failure}. Nothing was changed."
+                )
         finally:
             session.close()
 
@@ -238,7 +256,7 @@ class SessionStore:
 
     def _require(self, session_id: str) -> None:
         # Only an id ever becomes a path: "../x" and the like are no ids.
-        if not SESSION_ID.fullmatch(session_id) or not self._path(session_id).exists():
+        if not SESSION_ID.fullmatch(session_id) or not self._path(session_id).is_file():
             raise SessionNotFound(
                 f"There is no session {session_id!r}. /session list (or `assistant sessions list`) "
                 "shows all of them."
@@ -274,8 +292,9 @@ class SessionStore:
             lock.acquire(blocking=False)
         except filelock.Timeout:
             raise SessionInUse(
-                f"Session {session_id} is open in another terminal. Nothing was changed. You can "
-                "read along, go on in a copy of it, or close it there first.",
+                f"Session {session_id} is open in another terminal. Nothing was changed. Close it "
+                f"there first; `assistant --session {session_id}` offers to read it here, or to "
+                "go on in a copy.",
                 session_id,
             ) from None
         return lock.release
@@ -289,7 +308,9 @@ class SessionStore:
                     if session_id != entry.name and SESSION_ID.fullmatch(session_id):
                         # Deleted in this moment, or a link to nowhere: no session, and no trouble.
                         with contextlib.suppress(OSError):
-                            found.append((session_id, entry.stat()))
+                            state = entry.stat()
+                            if stat.S_ISREG(state.st_mode):
+                                found.append((session_id, state))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -298,15 +319,16 @@ class SessionStore:
             ) from error
         return found
 
-    def _read_entry(self, session_id: str, state: os.stat_result) -> _Entry:
+    def _read_entry(self, session_id: str, state: os.stat_result) -> _Entry | None:
+        """None when the file can't be read now: it is looked at again the next time."""
         entry = _Entry(state.st_size, state.st_mtime_ns, title="", turns=0)
         try:
             data = self._path(session_id).read_bytes()
         except OSError:
-            return entry
+            return None
         first_words, by = "", "auto"
         for line in data.split(b"\n"):
-            with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            with contextlib.suppress(*UNREADABLE):
                 record = _line_decoder.decode(line)
                 if record.type == "message" and record.role == "user":
                     entry.turns += 1
@@ -319,7 +341,7 @@ class SessionStore:
     def _read_catalog(self) -> dict[str, _Entry]:
         try:
             return _catalog_decoder.decode(self._catalog_path.read_bytes())
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        except (OSError, *UNREADABLE):
             return {}
 
     def _write_catalog(self, entries: dict[str, _Entry]) -> None:

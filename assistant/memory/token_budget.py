@@ -119,6 +119,7 @@ class TokenBudget(msgspec.Struct, frozen=True):
     """How a model's window is shared out. All figures are tokens as we count them."""
 
     window: int
+    """As much of the model's window as may be filled, as we count."""
     reserve: int
     """Kept free for the reply."""
     history: int = 3_000
@@ -127,14 +128,25 @@ class TokenBudget(msgspec.Struct, frozen=True):
     """Where compaction starts: before the history overflows, not when it has."""
     recent_messages: int = 20
     """The most messages of earlier turns that are sent word for word."""
+    limit: int = 0
+    """The model's window in its own tokens, to be shown."""
 
     @classmethod
     def for_window(
-        cls, window: int, *, reserve: int, history: int, trigger: int, recent_messages: int
+        cls,
+        window: int,
+        *,
+        reserve: int,
+        history: int,
+        trigger: int,
+        recent_messages: int,
+        limit: int = 0,
     ) -> TokenBudget:
         """A budget that always leaves room: the reserve takes a third of the window at most."""
         window = max(1, window)
-        return cls(window, min(reserve, window // 3), history, trigger, recent_messages)
+        return cls(
+            window, min(reserve, window // 3), history, trigger, recent_messages, limit or window
+        )
 
     def input_room(self, fixed: int) -> int:
         """What the current message may take when the history is given up altogether."""

@@ -73,8 +73,9 @@ class LocalChat:
     ) -> None:
         """The model file is put together in `weights_folder`, unless `model_path` names another.
 
-        `context_window` is in tokens. `on_progress` gets a sentence whenever loading comes on, on
-        the thread that loads. Nothing is read or started before `load`.
+        `context_window` is in tokens. `on_progress` gets a sentence whenever loading comes on, and
+        an empty one when it is done, on the thread that loads. Nothing is read or started before
+        `load`.
         """
         self._weights_folder = weights_folder
         self._model_path = model_path
@@ -161,7 +162,7 @@ class LocalChat:
             if isinstance(error, ChatModelError):
                 self._check_open()  # It may not have died: it was ended by `close`.
             raise
-        self._on_progress("The embedded model is ready.")
+        self._on_progress("")
         return child, chat
 
     def _release(self) -> None:

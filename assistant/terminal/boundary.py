@@ -14,6 +14,11 @@ from assistant.terminal.render import one_shot_screen
 log = logging.getLogger(__name__)
 
 
+def _close_output() -> None:
+    """Nothing more is written to stdout, at exit neither, where it would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def guarded(action: Callable[[], int]) -> int:
     """Run `action` and give its exit code, or that of the error it ended with."""
     try:
@@ -24,9 +29,17 @@ def guarded(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough. Nothing more is written, at exit neither.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has enough.
+        _close_output()
         return ExitCode.OK
+    except OSError as error:
+        log.exception("The system refused something")
+        _close_output()
+        one_shot_screen().error(
+            f"The system refused something: {error.strerror or error}. What was said before is "
+            "saved."
+        )
+        return ExitCode.BUG
     except Exception as error:
         log.exception("The program failed")
         one_shot_screen().error(

@@ -78,7 +78,8 @@ def ask(
         bool, typer.Option("--continue", "-c", help="Ask in this window's last session.")
     ] = False,
     new: Annotated[
-        bool, typer.Option("--new", help="Ask in a new session; so it is without the other two.")
+        bool,
+        typer.Option("--new", help="Ask in a new session, as without any of these."),
     ] = False,
     private: PrivateOption = False,
     model: ModelOption = None,

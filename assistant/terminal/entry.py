@@ -5,6 +5,7 @@ people wait for.
 """
 
 import gc
+import os
 import sys
 
 
@@ -43,12 +44,15 @@ def _run(arguments: list[str]) -> int:
 
 def _take_any_text() -> None:
     """Whatever bytes are piped in, and whatever the terminal can't show, is no reason to fail."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - stays open to the end
     for stream, errors in (
         (sys.stdin, "surrogateescape"),
         (sys.stdout, "replace"),
         (sys.stderr, "replace"),
     ):
-        # None when closed; something without `reconfigure` when a test or a host put it there.
+        # None when stdin is closed; without `reconfigure` when a host put its own there.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors=errors)

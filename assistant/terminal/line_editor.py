@@ -34,6 +34,9 @@ class LineEditor(Protocol):
     def confirm(self, question: str) -> bool:
         """A yes or no; anything but a plain yes is a no."""
 
+    def close(self) -> None:
+        """Leave the terminal as it was found."""
+
 
 class PromptLineEditor:
     """The terminal's line editor.
@@ -80,7 +83,15 @@ class PromptLineEditor:
             started()
 
         app.after_render.add_handler(drawn)
-        return self._session.prompt()
+        line = self._session.prompt()
+        # What is pasted while the reply comes is one message then, too.
+        app.output.enable_bracketed_paste()
+        app.output.flush()
+        return line
+
+    def close(self) -> None:
+        self._session.app.output.disable_bracketed_paste()
+        self._session.app.output.flush()
 
     def confirm(self, question: str) -> bool:
         answers: PromptSession[str] = PromptSession(
@@ -115,13 +126,20 @@ class PipedLines:
         """The next line is the answer."""
         return is_yes(self._stream.readline())
 
+    def close(self) -> None:
+        """A pipe is left as it is."""
+
 
 @contextmanager
-def keys_held(stream: TextIO) -> Iterator[None]:
+def keys_held(stream: TextIO, screen: TextIO) -> Iterator[None]:
     """Between prompts, keep keys for the next one instead of echoing them into a reply.
 
-    Ctrl-C still interrupts. Where there is no terminal to set, nothing happens.
+    Ctrl-C still interrupts. Where the two are not a terminal, with its line editor, nothing
+    happens.
     """
+    if not stream.isatty() or not screen.isatty():
+        yield
+        return
     try:
         import termios
         import tty
@@ -146,10 +164,14 @@ def is_yes(answer: str) -> bool:
 
 
 def fit_parts(parts: list[str], width: int) -> str:
-    """As many of the parts, from the first on, as `width` columns take; the first is cut to it."""
+    """As many of the parts, from the first on, as `width` columns take.
+
+    A first part that takes more than half of them is cut, so that others are seen beside it.
+    """
     if not parts:
         return ""
-    line = _cut_to(parts[0], width)
+    line = _cut_to(parts[0], width if len(parts) == 1 else max(width // 2, 16))
+    line = _cut_to(line, width)
     for part in parts[1:]:
         longer = f"{line} · {part}"
         if get_cwidth(longer) > width:
@@ -207,6 +229,10 @@ def _key_bindings() -> KeyBindings:
     @keys.add("escape", "enter")
     def new_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
+
+    @keys.add("c-z")
+    def suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
 
     @keys.add("c-c")
     def interrupt(event: KeyPressEvent) -> None:

@@ -7,7 +7,6 @@ lines, and erasing from the cursor on takes away the tail and nothing else, howe
 has become. No row is ever counted, and no cursor moved up.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -19,6 +18,7 @@ from rich.console import Console, RenderableType
 from rich.segment import Segment, Segments
 from rich.text import Text
 
+from assistant.terminal.control import ControlFilter
 from assistant.terminal.markdown_lines import (
     Cut,
     Line,
@@ -49,49 +49,6 @@ _DELETE_TAIL = Segment("\x1b[999M")
 # Without wrapping, a window that just got narrower cuts the tail off instead of scrolling.
 _TAIL_BEGINS = Segment("\x1b7\x1b[?7l")
 _TAIL_ENDS = Segment("\x1b8\x1b[?7h")
-
-_CONTROL = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,64}[@-~]?"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
-    r"|\x1b[ -/]{0,64}[0-~]?"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-_UNFINISHED = re.compile(
-    r"(?:(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,64}"
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]{0,4096}\x1b?"
-    r"|\x1b[ -/]{0,64}"
-    r"|[\ud800-\udbff])\Z"
-)
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
-class ControlFilter:
-    """Takes control sequences out of a text that comes in pieces, and mends split surrogates.
-
-    A string sequence that no terminator ends is not taken for one: only its start goes, or a
-    single stray character would swallow the rest of the reply.
-    """
-
-    def __init__(self) -> None:
-        self._held = ""
-
-    def feed(self, piece: str) -> str:
-        text = self._held + piece
-        unfinished = _UNFINISHED.search(text)
-        end = unfinished.start() if unfinished else len(text)
-        self._held = text[end:]
-        return _clean(text[:end])
-
-    def finish(self) -> str:
-        rest, self._held = self._held, ""
-        return _clean(rest)
-
-
-def _clean(text: str) -> str:
-    text = _CONTROL.sub("", text)
-    if _SURROGATE.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 class MarkdownStream:

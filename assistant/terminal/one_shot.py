@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import dataclass
 from typing import TextIO
@@ -15,7 +16,7 @@ from assistant.memory.session import Session
 from assistant.messages import BROKEN, INTERRUPTED, clean_text
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.render import Screen, one_shot_screen
-from assistant.terminal.start import Options, open_session, read_settings
+from assistant.terminal.start import EXIT_PATIENCE, Options, open_session, read_settings
 from assistant.turn import Event, TextArrived, Turn, run_turn
 
 
@@ -54,27 +55,31 @@ def question_text(asked: str | None, piped: TextIO | None) -> str:
 def _answer(app: App, session: Session, question: Question, text: str, screen: Screen) -> int:
     try:
         context = app.context(session)
+        notices: list[str] = []
         with screen.reply() as view, app.progress.told_to(view.waiting):
             view.waiting("")
             app.learn_window()
 
             def on_event(event: Event) -> None:
                 if not isinstance(event, TextArrived):
-                    screen.notice(event.text)
+                    notices.append(event.text)
                 elif question.stream:
                     view.feed(event.text)
 
             turn = run_turn(text, session, context.pipeline, on_event)
             context.opened(session)
             view.finish(turn.reply.finish_reason if turn.reply else None)
+        for notice in notices:
+            screen.notice(notice)
         if not question.stream:
             _print_whole(turn, session, question, screen)
-        return _code(turn)
-    finally:
-        app.worker.drain(timeout=1.0)
-        session.close()
         if session.unsaved:
             screen.error(f"This exchange could not be saved: {session.saving_failure}.")
+            return ExitCode.SESSION
+        return _code(turn)
+    finally:
+        app.worker.drain(timeout=EXIT_PATIENCE)
+        session.close()
 
 
 def _print_whole(turn: Turn, session: Session, question: Question, screen: Screen) -> None:
@@ -86,12 +91,14 @@ def _print_whole(turn: Turn, session: Session, question: Question, screen: Scree
         return
     document = {
         "reply": reply.text,
-        "session": session.id,
+        "session": None if session.private else session.id,
         "turn": reply.turn,
         "usage": msgspec.to_builtins(reply.usage) if reply.usage else None,
         "model": reply.model,
     }
-    screen.answer(json.dumps(document, ensure_ascii=False))
+    text = json.dumps(document, ensure_ascii=False)
+    # JSON leaves these as they are; escaped, they reach the reader and not the terminal.
+    screen.answer(re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _code(turn: Turn) -> int:

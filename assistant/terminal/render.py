@@ -7,16 +7,17 @@ nothing in it is ever read as markup. rich is imported with the first thing that
 from __future__ import annotations
 
 import os
-import re
 import sys
 import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 from assistant.commands.outputs import Bar, Table, Text, Transcript
 from assistant.messages import BROKEN, INTERRUPTED, Message
+from assistant.terminal.control import without_control
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -24,19 +25,9 @@ if TYPE_CHECKING:
 
     from assistant.terminal.markdown_stream import MarkdownStream
 
-# All control characters but tab and newline, whole escape sequences first.
-_CONTROL = re.compile(
-    r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[PX^_][^\x1b]*(?:\x1b\\)?|.?)"
-    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]",
-    re.DOTALL,
-)
 RECAP_CHARACTERS = 400
 UNBROKEN = 10_000
-
-
-def plain(text: str) -> str:
-    """Text without control sequences, as it may go to a terminal."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n"))
+NARROW = 60
 
 
 class Screen:
@@ -54,7 +45,7 @@ class Screen:
 
     def say(self, text: str) -> None:
         """Lines of ours beside the conversation, broken at words. They need no rich."""
-        for line in plain(text).splitlines():
+        for line in without_control(text).splitlines():
             print(_wrapped(line, self._asides), file=self._asides, flush=True)
 
     def error(self, text: str) -> None:
@@ -68,15 +59,16 @@ class Screen:
     def _styled(self, text: str, style: str) -> None:
         from rich.text import Text as RichText
 
-        self._console(self._asides).print(RichText(plain(text), style=style))
+        self._console(self._asides).print(RichText(without_control(text), style=style))
 
     def answer(self, text: str) -> None:
-        """Text that was asked for, to the stream for answers."""
-        print(plain(text), file=self._answers, flush=True)
+        """Text that was asked for, to the stream for answers; broken at words in a terminal."""
+        for line in without_control(text).split("\n"):
+            print(_wrapped(line, self._answers), file=self._answers, flush=True)
 
     def ask(self, question: str) -> None:
         """A question; the cursor stays behind it."""
-        print(plain(question), end="", file=self._asides, flush=True)
+        print(without_control(question), end="", file=self._asides, flush=True)
 
     # --- outputs of commands --------------------------------------------------------------------
 
@@ -98,12 +90,18 @@ class Screen:
         from rich.text import Text as RichText
 
         if output.title:
-            self._draw(RichText(plain(output.title)))
+            self._draw(RichText(without_control(output.title)))
+        if self._console(self._answers).width < NARROW:
+            # Columns would be a few letters wide: a row is a line, and its title can be copied.
+            for row in output.rows:
+                self.answer(" · ".join(cell for cell in row if cell))
+            self._note(output.note)
+            return
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for column in output.columns:
             table.add_column(column, overflow="fold")
         for row in output.rows:
-            table.add_row(*(RichText(plain(cell)) for cell in row))
+            table.add_row(*(RichText(without_control(cell)) for cell in row))
         self._draw(table)
         self._note(output.note)
 
@@ -113,7 +111,7 @@ class Screen:
         console = self._console(self._answers)
         total = max(1, sum(share.size for share in output.shares))
         width = max(4, min(48, console.width - 30))
-        lines = [RichText(plain(output.title))]
+        lines = [RichText(without_control(output.title))]
         for share in output.shares:
             filled = round(width * share.size / total)
             glyph = "█" if share.used else "░"
@@ -145,21 +143,27 @@ class Screen:
     def _message(self, message: Message, failure: str | None, text: str | None = None) -> None:
         from rich.text import Text as RichText
 
-        when = f"{message.ts.astimezone():%Y-%m-%d %H:%M}" if message.ts else ""
+        when = local_time(message.ts)
         who = {"user": "You", "assistant": "Assistant", "tool": "Tool"}.get(message.role, "")
         head = RichText(f"{who} · {message.turn} · {when}", style="bold")
         self._draw(head)
-        self._draw(RichText(plain(message.text if text is None else text)))
+        shown = message.text if text is None else text
+        if message.role == "assistant":
+            with self.reply() as view:
+                view.feed(shown)
+        else:
+            self._draw(RichText(without_control(shown)))
         if message.finish_reason in (INTERRUPTED, BROKEN):
             self._draw(cut_mark(message.finish_reason))
         if failure is not None and message.role == "user":
-            self._draw(RichText(f"(no reply: {plain(failure)})", style="yellow"))
+            self._draw(RichText(f"(no reply: {without_control(failure)})", style="yellow"))
+        self._draw(RichText())
 
     def _note(self, note: str) -> None:
         if note:
             from rich.text import Text as RichText
 
-            self._draw(RichText(plain(note), style="dim"))
+            self._draw(RichText(without_control(note), style="dim"))
 
     def _draw(self, renderable: RenderableType) -> None:
         self._console(self._answers).print(renderable)
@@ -179,9 +183,15 @@ class Screen:
         if id(stream) not in self._consoles:
             from rich.console import Console
 
+            class Pipe(Console):
+                """Says that its reader has gone, where rich would end the program silently."""
+
+                def on_broken_pipe(self) -> None:
+                    raise BrokenPipeError
+
             # Lines into a pipe are not broken: what reads them may search them.
             width = None if stream.isatty() else UNBROKEN
-            self._consoles[id(stream)] = Console(
+            self._consoles[id(stream)] = Pipe(
                 file=stream, markup=False, emoji=False, highlight=False, width=width
             )
         return self._consoles[id(stream)]
@@ -195,7 +205,7 @@ class ReplyView:
 
         self._asides = asides
         self._stream: MarkdownStream = MarkdownStream(console)
-        self._status = asides.status("…") if asides.is_terminal else None
+        self._status = asides.status("Thinking …") if asides.is_terminal else None
         # What is waited for is told from the worker, at any moment.
         self._waiting = threading.Lock()
 
@@ -203,7 +213,7 @@ class ReplyView:
         """Say what is waited for, until the first words come."""
         with self._waiting:
             if self._status is not None:
-                self._status.update(plain(text) or "…")
+                self._status.update(without_control(text) or "Thinking …")
                 self._status.start()
 
     def feed(self, text: str) -> None:
@@ -222,6 +232,14 @@ class ReplyView:
             if self._status is not None:
                 self._status.stop()
                 self._status = None
+
+
+def local_time(moment: datetime | None) -> str:
+    """A moment in the user's zone, to the minute; empty for none, and for one no zone can hold."""
+    try:
+        return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+    except (OverflowError, OSError, ValueError):
+        return ""
 
 
 def _wrapped(line: str, stream: TextIO) -> str:

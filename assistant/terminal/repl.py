@@ -12,7 +12,7 @@ from assistant.commands.outputs import Ask, Confirm, Output, Quit
 from assistant.errors import AssistantError, MessageTooBig
 from assistant.messages import Content, Message, clean_text
 from assistant.terminal.line_editor import LineEditor
-from assistant.terminal.render import ReplyView, Screen
+from assistant.terminal.render import Screen
 from assistant.turn import Event, Notice, TextArrived, run_turn
 
 log = logging.getLogger(__name__)
@@ -107,28 +107,33 @@ class Repl:
     def _turn(self, question: Content | Message, *, cut_message: bool = False) -> None:
         session = self._context.session
         progress = self._app.progress
+        notices: list[str] = []
+
+        def on_event(event: Event) -> None:
+            # A sentence of ours would stand in the middle of the reply: it comes after it.
+            match event:
+                case TextArrived():
+                    view.feed(event.text)
+                case Notice():
+                    notices.append(event.text)
+
         with self._screen.reply() as view, progress.told_to(view.waiting):
             view.waiting(progress.text)
             turn = run_turn(
                 question,
                 session,
                 self._context.pipeline,
-                lambda event: self._on_event(event, view),
+                on_event,
                 cut_message=cut_message,
             )
             view.finish(turn.reply.finish_reason if turn.reply else None)
+        for notice in notices:
+            self._screen.notice(notice)
         self._context.last_turn = turn
         if session.turns == 1:
             self._context.opened(session)
         if turn.reply is None:
             self._screen.say("Stopped before the first word. /retry asks again.")
-
-    def _on_event(self, event: Event, view: ReplyView) -> None:
-        match event:
-            case TextArrived():
-                view.feed(event.text)
-            case Notice():
-                self._screen.notice(event.text)
 
     def _warn_when_unsaved(self) -> None:
         """Say once that a session is not being saved, and once that it is again."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from assistant.app import App, build_app
 from assistant.commands.outputs import Transcript
-from assistant.commands.session import session_table
+from assistant.commands.session import session_table, turns_text
 from assistant.errors import UsageError
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.line_editor import is_yes
@@ -51,11 +51,13 @@ def rename(reference: str, title: str) -> int:
 
 def delete(reference: str, yes: bool) -> int:
     with _app() as (app, screen):
-        info = app.store.find(reference)
+        info = app.store.find(reference, whole_title=True)
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError("Deleting without a terminal needs --yes. Nothing was deleted.")
-            screen.ask(f"Delete “{info.title or info.id}” ({info.turns} turns) for good? [y/N] ")
+            screen.ask(
+                f"Delete “{info.title or info.id}” ({turns_text(info.turns)}) for good? [y/N] "
+            )
             if not is_yes(sys.stdin.readline()):
                 screen.say("Nothing was deleted.")
                 return ExitCode.OK

@@ -20,6 +20,7 @@ from assistant.settings import ENVIRONMENT, SHIPPED_CONFIG, find_home
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.line_editor import is_yes
 from assistant.terminal.render import Screen, terminal_screen
+from assistant.terminal.start import command
 
 #: Programs that serve models on this machine, and the ports they usually listen at.
 USUAL_PORTS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080, "vLLM": 8000}
@@ -106,8 +107,12 @@ def set_up(
     if endpoint != Endpoint() and not _tried(dialog, endpoint):
         dialog.say("Nothing was changed.")
         return
-    write_settings(home, endpoint)
-    dialog.say(f"Written to {home / '.env'}. Start with: assistant")
+    if endpoint == Endpoint() and not (home / ".env").exists():
+        dialog.say("Nothing needs to be written: with no key and no address it answers anyway.")
+    else:
+        write_settings(home, endpoint)
+        dialog.say(f"Written to {home / '.env'}.")
+    dialog.say(f"Start with: {command()}")
     _warn_of_environment(dialog, environment)
 
 
@@ -134,14 +139,15 @@ def _choose(dialog: Dialog, choices: Sequence[str]) -> int:
 
 
 def _ask_endpoint(dialog: Dialog) -> Endpoint:
-    url = dialog.ask("Address (empty is OpenAI's, https://api.openai.com/v1):") or None
-    key = dialog.secret("Key (not shown; empty if it needs none):") or None
-    try:
-        models = endpoint_models(url, key)
-    except ChatModelError as error:
-        dialog.say(str(error))
-        models = []
-    return Endpoint(url, key, _choose_model(dialog, models))
+    while True:
+        url = dialog.ask("Address (empty is OpenAI's, https://api.openai.com/v1):") or None
+        key = dialog.secret("Key (not shown; empty if it needs none):") or None
+        try:
+            return Endpoint(url, key, _choose_model(dialog, endpoint_models(url, key)))
+        except ChatModelError as error:
+            dialog.say(str(error))
+        if not is_yes(dialog.ask("Type address and key again? [y/N]")):
+            return Endpoint(url, key, _choose_model(dialog, ()))
 
 
 def _choose_model(dialog: Dialog, models: Sequence[str]) -> str:

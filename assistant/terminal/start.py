@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,10 @@ from assistant.errors import SessionInUse, UsageError
 from assistant.memory.session import Session
 from assistant.settings import LoadedSettings, find_home, load_settings
 from assistant.terminal.exit_codes import ExitCode
-from assistant.terminal.render import Screen, terminal_screen
+from assistant.terminal.render import Screen, local_time, one_shot_screen, terminal_screen
+
+#: Seconds that leaving waits for what the worker is just doing.
+EXIT_PATIENCE = 0.3
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -43,7 +48,7 @@ def chat(options: Options) -> int:
             'There is no input to read from. `assistant ask "…"` asks one question without a '
             "terminal."
         )
-    screen = terminal_screen()
+    screen = terminal_screen() if sys.stdin.isatty() else one_shot_screen()
     settings = read_settings(options.flags)
     for problem in settings.problems:
         screen.notice(problem)
@@ -65,12 +70,29 @@ def converse(app: App, session: Session, screen: Screen) -> None:
     context = app.context(session)
     greet(app, session, screen)
     try:
-        with keys_held(sys.stdin):
-            Repl(app, context, _editor(app, context), screen).run()
+        editor = _editor(app, context)
+        with ended_by_signals(), keys_held(sys.stdin, sys.stdout), closing(editor):
+            Repl(app, context, editor, screen).run()
     finally:
-        app.worker.drain(timeout=1.0)
+        app.worker.drain(timeout=EXIT_PATIENCE)
         context.session.close()
         farewell(context.session, screen)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let a closed window and `kill` end us as leaving does: the terminal is put right again."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = [signal.signal(number, end) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def open_session(app: App, options: Options, screen: Screen) -> Session:
@@ -96,7 +118,7 @@ def _session_or_choice(app: App, options: Options, screen: Screen) -> Session | 
         if not sys.stdin.isatty():
             raise
         screen.notice(str(error))
-        screen.ask("[r]ead along, [c]opy it and go on there, or anything else to leave: ")
+        screen.ask("[r]ead it, [c]opy it and go on there, or anything else to leave: ")
         choice = sys.stdin.readline().strip().lower()
         if choice not in ("r", "c"):
             return None
@@ -112,7 +134,7 @@ def greet(app: App, session: Session, screen: Screen) -> None:
     if not app.settings.values.uses_endpoint:
         screen.say(
             "This is a small model that runs inside the program: fine for trying things out, slow, "
-            "and wrong more often than a large one. `assistant setup` sets a better one."
+            f"and wrong more often than a large one. `{command()} setup` sets a better one."
         )
     for notice in session.notices:
         screen.notice(notice)
@@ -127,7 +149,9 @@ def _ago(session: Session, now: datetime) -> str:
     from humanize import naturaltime
 
     last = session.history[len(session.history) - 1].ts
-    return f"Last said {naturaltime(last, when=now)}." if last else ""
+    if last is None or not local_time(last):
+        return ""
+    return f"Last said {naturaltime(last, when=now)}."
 
 
 def farewell(session: Session, screen: Screen) -> None:
@@ -142,18 +166,25 @@ def farewell(session: Session, screen: Screen) -> None:
 
 
 def resume_command(session_id: str) -> str:
-    """A command line that works from the folder we stand in."""
+    """A command line that goes on with a session."""
+    return f"{command()} --session {session_id}"
+
+
+def command() -> str:
+    """What starts this program from the folder we stand in."""
     import shlex
     import shutil
 
-    started = Path(sys.argv[0]).absolute()
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder we stand in was deleted
+        return shlex.quote(sys.argv[0])
+    started = here / sys.argv[0]
     found = shutil.which(started.name)
     if found is not None and Path(found).absolute() == started:
-        command = started.name
-    else:
-        here = Path.cwd()
-        command = str(started.relative_to(here)) if started.is_relative_to(here) else str(started)
-    return f"{shlex.quote(command)} --session {session_id}"
+        return started.name
+    path = started.relative_to(here) if started.is_relative_to(here) else started
+    return shlex.quote(str(path))
 
 
 def _editor(app: App, context: CommandContext) -> Any:
@@ -183,6 +214,6 @@ def toolbar_parts(context: CommandContext) -> list[str]:
         parts.insert(0, "NOT SAVED")
     if turn is not None:
         mark = "" if turn.prompt.exact else "~"
-        parts.append(f"{mark}{turn.prompt.tokens:,} of {turn.prompt.window:,} tokens")
+        parts.append(f"{mark}{turn.prompt.tokens:,} of {turn.prompt.limit:,} tokens")
     parts.append(context.pipeline.model.name)
     return parts

@@ -83,3 +83,17 @@ def test_a_folder_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
     profiles = ModelProfiles(tmp_path / "file" / "models.json")
     profiles.refused("a", "m", 1_000)
     assert profiles.profile("a", "m", configured=None).window == 1_000
+
+
+@pytest.mark.parametrize("window", [2, 10**30])
+def test_a_window_that_can_not_be_is_not_believed(window: int) -> None:
+    profiles = ModelProfiles(None)
+    profiles.endpoint_named("a", "m", window)
+    assert profiles.profile("a", "m", configured=None).window == 8_192
+
+
+def test_a_model_that_counts_less_than_we_do_gets_no_larger_window() -> None:
+    profiles = ModelProfiles(None)
+    profiles.measured("a", "m", ours=100, theirs=50)
+    profile = profiles.profile("a", "m", configured=None)
+    assert profile.ours(profile.window) == profile.window

@@ -133,6 +133,7 @@ DAMAGE = [
     ("bytes that are no UTF-8", [encode(user("a")), b'{"v":1,"\xff\xfe"}\n'], 1, True),
     ("zeros where a block was lost", [encode(user("a")), b"\0" * 600 + b"\n"], 1, True),
     ("a lone surrogate escape", [b'{"v":1,"type":"title","title":"\\ud800"}\n'], 1, True),
+    ("nested without end", [b'{"type":"message","content":' + b"[" * 200_000 + b"\n"], 1, True),
     ("empty", [], 0, True),
 ]
 

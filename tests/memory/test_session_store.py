@@ -295,7 +295,7 @@ def test_a_fork_goes_on_and_leaves_its_source_alone(store: SessionStore, home: P
     assert (home / "sessions" / f"{session_id}.jsonl").read_bytes() == before
     again = store.open(copy.id)
     assert [text for _, text in said(again)] == ["a", "b", "c", "d", "e"]
-    assert (again.title, again.forked_from, again.turns) == ("Kyoto", session_id, 3)
+    assert (again.title, again.forked_from, again.turns) == ("Kyoto (copy)", session_id, 3)
     again.close()
 
 
@@ -407,9 +407,39 @@ def test_folders_above_the_home_are_closed_to_others_too(tmp_path: Path) -> None
         os.umask(before)
 
 
-def test_a_link_to_nowhere_hides_no_session(three: SessionStore, home: Path) -> None:
+def test_links_to_nowhere_and_pipes_hide_no_session(three: SessionStore, home: Path) -> None:
     (home / "sessions" / "zz.jsonl").symlink_to(home / "nowhere")
+    (home / "sessions" / "loop.jsonl").symlink_to(home / "sessions" / "loop.jsonl")
+    os.mkfifo(home / "sessions" / "pipe.jsonl")
     assert len(three.list()) == 3
+    with pytest.raises(SessionNotFound):
+        three.open("pipe")
+
+
+def test_a_title_that_can_not_be_saved_is_an_error(three: SessionStore, home: Path) -> None:
+    code = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from assistant.memory.session_store import SessionStore\n"
+        "from tests.fakes import FakeClock, FakeIds\n"
+        "home = Path(sys.argv[1])\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))\n"
+        "store = SessionStore(home / 'sessions', home / 'data', clock=FakeClock(),"
+        " new_id=FakeIds())\n"
+        "try: store.rename('s1', 'L' * 900)\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(home)], capture_output=True, text=True, check=True
+    )
+    assert "SessionError The title can't be saved: No space left on device." in done.stdout
+    assert three.find("Trip to Kyoto").id == "s1"
+
+
+def test_words_of_a_title_are_not_enough_to_delete_it(three: SessionStore) -> None:
+    assert three.find("kyoto").id == "s1"
+    with pytest.raises(SessionNotFound):
+        three.find("kyoto", whole_title=True)
 
 
 def test_an_automatic_title_that_came_late_never_wins_on_reload(

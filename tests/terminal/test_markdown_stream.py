@@ -22,7 +22,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from wcwidth import wcwidth
 
-from assistant.terminal.markdown_stream import ControlFilter, MarkdownStream
+from assistant.terminal.control import ControlFilter
+from assistant.terminal.markdown_stream import MarkdownStream
 
 
 class Terminal(pyte.HistoryScreen):

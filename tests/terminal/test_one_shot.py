@@ -67,6 +67,20 @@ def test_ctrl_c_ends_with_its_code_and_keeps_the_part(endpoint: Endpoint) -> Non
     assert "one two three" in run("sessions", "show", "count").stdout
 
 
+@pytest.mark.parametrize("target", [">&-", ">/dev/full"])
+def test_output_that_goes_nowhere_is_no_traceback(endpoint: Endpoint, target: str) -> None:
+    import subprocess
+
+    from tests.terminal.program import COMMAND
+
+    done = subprocess.run(
+        f"{' '.join(COMMAND)} ask hi {target}",
+        shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (0 if target == ">&-" else 1), done.stderr
+
+
 def test_a_reader_that_has_enough_is_no_error(endpoint: Endpoint) -> None:
     import subprocess
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from assistant.terminal.line_editor import fit_parts, is_yes
 from tests.endpoint import Endpoint
-from tests.terminal.program import Terminal, run
+from tests.terminal.program import COMMAND, Terminal, run
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
 
@@ -50,7 +51,7 @@ def test_talk_leave_and_resume(endpoint: Endpoint) -> None:
         session_id = resume_id(terminal)
     endpoint.reply("鸡肉和花生")
     with Terminal("--session", session_id[:16]) as terminal:
-        terminal.wait_for("Going on with “我们做宫保鸡丁吧” (1 turns)")
+        terminal.wait_for("Going on with “我们做宫保鸡丁吧” (1 turn)")
         terminal.wait_for("Last said")
         terminal.type("我需要哪些材料？", ENTER)
         terminal.wait_for("鸡肉和花生")
@@ -135,6 +136,7 @@ def test_two_terminals_one_session(endpoint: Endpoint) -> None:
         with Terminal("--session", "the start") as second:
             second.wait_for("[c]opy it and go on there")
             second.type("r", ENTER)
+            second.wait_for("Reading “the start” (1 turn)")
             second.wait_for("READING ONLY")
             second.type("hello", ENTER)
             second.wait_for("open for reading only")
@@ -198,7 +200,8 @@ def test_lines_from_a_pipe_are_a_conversation(endpoint: Endpoint) -> None:
     done = run(stdin="first\n/nonsense\nsecond\n/exit\nnever\n")
     assert done.returncode == 0
     assert [line for line in done.stdout.splitlines() if line in ("one", "two")] == ["one", "two"]
-    assert "There is no command /nonsense." in done.stdout
+    assert "There is no command /nonsense." in done.stderr
+    assert "assistant 0." not in done.stdout
     assert len(endpoint.requests) == 2
 
 
@@ -234,6 +237,42 @@ def test_keys_typed_while_a_reply_streams_are_kept_for_the_next_prompt(
         terminal.type("typed ahead")
         terminal.wait_for("> typed ahead")
         assert terminal.text().count("typed ahead") == 1
+
+
+def test_a_paste_while_a_reply_streams_is_one_message(endpoint: Endpoint) -> None:
+    endpoint.reply("one two three four five " * 8, delay=0.05)
+    with Terminal() as terminal:
+        terminal.wait_for("new session")
+        terminal.type("count", ENTER)
+        terminal.wait_for("two three")
+        assert 2004 << 5 in terminal.screen.mode
+        terminal.type("\x1b[200~def f(x):\n\n    return x\n/help\x1b[201~", ENTER)
+        terminal.wait_for("You said")
+        assert last_sent(endpoint) == "def f(x):\n\n    return x\n/help"
+        assert len(endpoint.requests) == 2
+
+
+def test_output_into_a_pipe_leaves_the_keys_alone(endpoint: Endpoint) -> None:
+    program = ["/bin/sh", "-c", 'exec "$@" | cat', "sh", *COMMAND]
+    with Terminal(program=program) as terminal:
+        terminal.type("hellox\x7f", ENTER)
+        terminal.wait_for("You said: hello")
+        assert last_sent(endpoint) == "hello"
+        terminal.type(CTRL_D)
+        assert terminal.wait_for_end() == 0
+
+
+def test_killed_while_streaming_the_terminal_is_put_right(endpoint: Endpoint) -> None:
+    endpoint.reply("a b c d e f " * 100, delay=0.05)
+    with Terminal() as terminal:
+        before = termios.tcgetattr(terminal.process.child_fd)[3]
+        terminal.wait_for("new session")
+        terminal.type("tell me", ENTER)
+        terminal.wait_for("c d e")
+        terminal.process.kill(signal.SIGTERM)
+        assert terminal.wait_for_end() == 128 + signal.SIGTERM
+        assert termios.tcgetattr(terminal.process.child_fd)[3] == before
+    assert "(stopped here)" in run("sessions", "show", "tell me").stdout
 
 
 def test_a_closed_window_loses_nothing(endpoint: Endpoint) -> None:
@@ -279,7 +318,8 @@ def test_nothing_heavy_is_imported_when_the_prompt_is_shown(home: Path, tmp_path
     [
         (["title", "model"], 20, "title · model"),
         (["title", "a long model name"], 12, "title"),
-        (["川菜研究笔记", "m"], 7, "川菜研…"),
+        (["a title much longer than half", "7 tokens"], 40, "a title much longe… · 7 tokens"),
+        (["川菜研究笔记"], 7, "川菜研…"),
         (["title"], 0, ""),
         ([], 9, ""),
     ],

@@ -94,6 +94,19 @@ def test_a_model_that_does_not_answer_is_written_only_if_wanted(
     assert (home / ".env").exists() is written
 
 
+def test_a_dead_address_can_be_typed_again(endpoint: Endpoint, home: Path) -> None:
+    dialog = Answers("1", "http://127.0.0.1:9/v1", "", "y", endpoint.url, "sk-right")
+    set_up(dialog, home, {}, {})
+    assert load_settings(home, {}).values.model.base_url == endpoint.url
+
+
+def test_the_embedded_model_needs_no_file(home: Path) -> None:
+    dialog = Answers("2")
+    set_up(dialog, home, {}, {})
+    assert "Nothing needs to be written" in dialog.text
+    assert not (home / ".env").exists()
+
+
 def test_leaving_in_the_middle_writes_nothing(endpoint: Endpoint, home: Path) -> None:
     with pytest.raises(EOFError):
         set_up(Answers("1", endpoint.url), home, {}, {})
