@@ -127,8 +127,10 @@ class Screen:
         self._note(output.note)
 
     def _transcript(self, output: Transcript) -> None:
+        from rich.text import Text as RichText
+
         if output.title:
-            self._styled(output.title, "bold")
+            self._draw(RichText(without_control(output.title), style="bold"))
         self._note(output.note)
         for message in output.messages:
             self._message(message, output.failures.get(message.turn))
@@ -136,9 +138,11 @@ class Screen:
     def recap(self, output: Transcript) -> None:
         """The end of a conversation, each message shortened to a few lines."""
         self._styled(output.title, "bold")
+        # Nobody asked for it: it stands beside the answers.
+        aside = Screen(self._asides, self._asides)
         for message in output.messages:
             shortened = shorten(message.text, RECAP_CHARACTERS)
-            self._message(message, output.failures.get(message.turn), shortened)
+            aside._message(message, output.failures.get(message.turn), shortened)
 
     def _message(self, message: Message, failure: str | None, text: str | None = None) -> None:
         from rich.text import Text as RichText
