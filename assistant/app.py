@@ -90,6 +90,7 @@ class App:
     progress: Progress
     terminal: str | None
     """The key of the terminal window we run in."""
+    _remembered: str | None = None
 
     def context(self, session: Session) -> CommandContext:
         """What the slash commands work on, beginning with this session."""
@@ -108,8 +109,11 @@ class App:
 
         A private one leaves no trace.
         """
-        if self.terminal is not None and session.turns and not session.private:
+        if self.terminal is None or session.private or not session.turns:
+            return
+        if session.id != self._remembered:
             self.last_sessions.set(self.terminal, session.id)
+            self._remembered = session.id
 
     def last_session_id(self) -> tuple[str, bool]:
         """The session `--continue` opens, and whether it was this terminal's.

@@ -73,6 +73,7 @@ class Repl:
                 f"Something went wrong that should not (a bug: {type(error).__name__}: {error}). "
                 "/history shows what is kept; the log file in data/logs has the details."
             )
+        self._context.opened(self._context.session)
         self._warn_when_unsaved()
         return goes_on
 
@@ -120,18 +121,12 @@ class Repl:
         with self._screen.reply() as view, progress.told_to(view.waiting):
             view.waiting(progress.text)
             turn = run_turn(
-                question,
-                session,
-                self._context.pipeline,
-                on_event,
-                cut_message=cut_message,
+                question, session, self._context.pipeline, on_event, cut_message=cut_message
             )
             view.finish(turn.reply.finish_reason if turn.reply else None)
         for notice in notices:
             self._screen.notice(notice)
         self._context.last_turn = turn
-        if session.turns == 1:
-            self._context.opened(session)
         if turn.reply is None:
             self._screen.say("Stopped before the first word. /retry asks again.")
 
