@@ -7,7 +7,6 @@ program: it is named, and the default is used.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import io
 import tomllib
@@ -219,6 +218,8 @@ def _problem_with(name: str, value: Any) -> str | None:
     """What is wrong with one value, in a sentence that says what is used instead."""
     names = setting_names()
     if name not in names:
+        import difflib  # here, so that start-up does not pay for a slip of the keyboard
+
         nearest = difflib.get_close_matches(name, names, n=1)
         hint = f" Did you mean {nearest[0]}?" if nearest else ""
         return f"there is no setting {name}.{hint} It is ignored."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -91,6 +90,8 @@ class CommandRegistry:
         """The command with this name or alias. Raises UnknownCommand, naming the nearest."""
         command = self._by_spelling.get(name)
         if command is None:
+            import difflib  # here, so that start-up does not pay for a slip of the keyboard
+
             near = difflib.get_close_matches(name, self._by_spelling, n=1, cutoff=0.5)
             hint = f"Did you mean /{near[0]}? " if near else ""
             raise UnknownCommand(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from prompt_toolkit.utils import get_cwidth
 from assistant.memory.files import make_folder
 
 PROMPT = "> "
+#: Seconds the first keys have the processor to themselves, before what is loaded meanwhile.
+FIRST_KEYS = 0.15
 CONTINUATION = "… "
 
 
@@ -77,13 +80,23 @@ class PromptLineEditor:
         short = self._session.app.output.get_size().rows < 12
         self._session.reserve_space_for_menu = 0 if short else 6
         app = self._session.app
+        waiting = [started]
+
+        def start() -> None:
+            while waiting:
+                waiting.pop()()
 
         def drawn(_: object) -> None:
             app.after_render.remove_handler(drawn)
-            started()
+            asyncio.get_running_loop().call_later(FIRST_KEYS, start)
 
         app.after_render.add_handler(drawn)
-        line = self._session.prompt()
+        try:
+            line = self._session.prompt()
+        except KeyboardInterrupt:
+            start()
+            raise
+        start()
         # What is pasted while the reply comes is one message then, too.
         app.output.enable_bracketed_paste()
         app.output.flush()
