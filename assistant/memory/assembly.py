@@ -90,8 +90,12 @@ def recent_turns(session: Session, room: int, most_messages: int, counter: Token
     The newest of them is never dropped: when it does not fit whole, its longest text is shortened
     around a visible mark.
     """
-    session.history.count_newest(
-        counter.encoding, lambda one: message_tokens(one, counter.count), room
+    whole = session.history
+    question_tokens = whole.tokens(range(len(whole) - 1, len(whole)))
+    whole.count_newest(
+        counter.encoding,
+        lambda one: message_tokens(one, counter.count),
+        room + question_tokens,
     )
     history = _sendable(session, most_messages)
     last = len(history) - 1

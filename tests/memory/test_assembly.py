@@ -1,0 +1,123 @@
+"""Prompts over random conversations: always inside the window, always a valid order of roles."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.errors import MessageTooBig
+from assistant.memory.assembly import Fixed, assemble
+from assistant.memory.session import Session
+from assistant.memory.token_budget import (
+    REPLY_PRIMER,
+    History,
+    TokenBudget,
+    counted,
+    message_tokens,
+)
+from assistant.messages import Message
+from assistant.prompt import Prompt
+from tests.fakes import FakeClock, FakeCounter
+
+NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
+COUNTER = FakeCounter()
+
+Ending = Literal["answered", "failed", "rejected"]
+Turns = list[tuple[int, int, Ending, str]]
+
+# What a turn is made of: length of question and reply, how it ended, and how it was counted.
+turns = st.lists(
+    st.tuples(
+        st.integers(0, 900),
+        st.integers(1, 900),
+        st.sampled_from(["answered", "answered", "answered", "failed", "rejected"]),
+        st.sampled_from(["right", "right", "none", "other"]),
+    ),
+    max_size=14,
+)
+
+
+def saved(message: Message, how: str) -> Message:
+    if how == "none":
+        return message
+    if how == "other":
+        return counted(message, "another encoding", 3 * len(message.text) + 1)
+    return counted(message, COUNTER.encoding, message_tokens(message, COUNTER.count))
+
+
+def talked(history: Turns, question: int) -> Session:
+    session = Session("s1", clock=FakeClock(), log=None, part=None)
+    for number, (asked, replied, ending, how) in enumerate(history, 1):
+        session.add(saved(Message(role="user", content="q" * asked, turn=number), how))
+        if ending == "answered":
+            session.add(saved(Message(role="assistant", content="a" * replied, turn=number), how))
+        else:
+            session.fail(number, "no", rejected=ending == "rejected")
+    session.ask("x" * question)
+    return session
+
+
+def sent_tokens(prompt: Prompt) -> int:
+    return REPLY_PRIMER + sum(message_tokens(one, COUNTER.count) for one in prompt.messages)
+
+
+@given(
+    turns,
+    st.integers(0, 2_000),
+    st.integers(1, 4_000),
+    st.integers(0, 1_500),
+    st.integers(0, 12),
+    st.booleans(),
+)
+def test_every_prompt_fits_and_alternates(
+    history: Turns, question: int, window: int, most: int, messages: int, cut: bool
+) -> None:
+    session = talked(history, question)
+    budget = TokenBudget.for_window(
+        window, reserve=300, history=most, trigger=most, recent_messages=messages
+    )
+    before = [one for one in session.history.slice(range(len(session.history)))]
+    try:
+        prompt = assemble(session, Fixed("Be kind."), budget, COUNTER, NOW, cut_message=cut)
+    except MessageTooBig:
+        return
+    finally:
+        assert [one for one in session.history.slice(range(len(session.history)))] == before
+    sizes = {section.name: section.tokens for section in prompt.sections}
+    assert prompt.tokens + prompt.reserve <= window
+    assert sent_tokens(prompt) <= prompt.tokens
+    assert sizes["history"] <= most
+    roles = [one.role for one in prompt.messages]
+    assert roles[0] == "system"
+    assert roles[1::2] == ["user"] * len(roles[1::2])
+    assert roles[2::2] == ["assistant"] * len(roles[2::2])
+    assert roles[-1] == "user"
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 200), st.sampled_from(["right", "none", "other"])), max_size=30
+    ),
+    st.integers(0, 800),
+)
+def test_recounting_leaves_the_sums_a_count_from_scratch_gives(
+    lengths: list[tuple[int, str]], room: int
+) -> None:
+    read = [saved(Message(role="user", content="x" * size), how) for size, how in lengths]
+    history = History()
+    history.extend_counted(read)
+    for message in read[:3]:
+        history.append(message)
+    known = [*read, *read[:3]]
+    history.count_newest(COUNTER.encoding, lambda one: message_tokens(one, COUNTER.count), room)
+    single = [history.tokens(range(index, index + 1)) for index in range(len(known))]
+    assert history.tokens() == sum(single)
+    filled = 0
+    for message, tokens in zip(reversed(known), reversed(single), strict=True):
+        if filled > room:
+            break
+        assert tokens == message_tokens(message, COUNTER.count)
+        filled += tokens
