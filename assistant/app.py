@@ -138,7 +138,6 @@ class App:
         """Let the worker finish what is short, and end what we started."""
         self.pipeline.model.close()
         self.worker.close(timeout=0.3)
-        _log_to(None)
 
     def _load_counter(self) -> None:
         counter = self.pipeline.counter
@@ -197,7 +196,7 @@ def build_app(
         profiles.endpoint_named(model.address, model.name, embedded_window(values))
     afterwards = _Afterwards(pipeline, worker, title_by, read_prompt(settings.home, "title"))
     pipeline.hand_over = afterwards.take
-    _log_to(None if private else data / "logs" / "assistant.log")
+    log_to(None if private else data / "logs" / "assistant.log")
     return App(
         settings=settings,
         store=SessionStore(
@@ -345,7 +344,7 @@ def read_prompt(home: Path, name: str) -> str:
     raise FileNotFoundError(f"config/prompts/{name}.md is missing from the installation")
 
 
-def _log_to(path: Path | None) -> None:
+def log_to(path: Path | None) -> None:
     """Warnings and tracebacks go to one file, made with its first line, or nowhere at all."""
     root = logging.getLogger("assistant")
     root.propagate = False

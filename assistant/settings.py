@@ -7,6 +7,7 @@ program: it is named, and the default is used.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import tomllib
@@ -137,7 +138,10 @@ def find_home(environment: Mapping[str, str]) -> Path:
     folder for user data. The folder the program is started in never matters.
     """
     if home := environment.get("ASSISTANT_HOME"):
-        folder = Path(home).expanduser()
+        try:
+            folder = Path(home).expanduser()
+        except RuntimeError:  # a ~name that is nobody's
+            folder = Path(home)
         if not folder.is_absolute():
             raise ConfigError(
                 f"ASSISTANT_HOME is {home!r}: it must be a whole path, from / or ~ on. Nothing was "
@@ -282,7 +286,8 @@ def _read_env(path: Path, problems: list[str]) -> dict[str, str]:
         text = path.read_text("utf-8")
         if path.stat().st_mode & 0o077:
             # It holds a key, and a copy of .env.example is readable by all.
-            path.chmod(0o600)
+            with contextlib.suppress(OSError):
+                path.chmod(0o600)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

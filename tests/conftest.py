@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from assistant.app import log_to
 from assistant.memory.session_store import SessionStore
 from tests.fakes import FakeClock, FakeIds
 
@@ -13,12 +15,13 @@ SETTING_VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MODEL_NAME", "ASSISTA
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The user's home of this test, also for the processes it starts."""
     for name in SETTING_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ASSISTANT_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
+    yield tmp_path / "home"
+    log_to(None)
 
 
 @pytest.fixture

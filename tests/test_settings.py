@@ -160,6 +160,8 @@ def test_a_key_is_never_repeated_and_a_model_without_endpoint_is_said(home: Path
 def test_a_home_relative_to_the_folder_one_stands_in_is_refused() -> None:
     with pytest.raises(ConfigError, match="must be a whole path"):
         find_home({"ASSISTANT_HOME": "notes"})
+    with pytest.raises(ConfigError, match="must be a whole path"):
+        find_home({"ASSISTANT_HOME": "~nobody-of-that-name/x"})
 
 
 def test_the_home_is_where_it_is_set_else_the_checkout(tmp_path: Path) -> None:

@@ -427,6 +427,15 @@ def test_the_tokenizer_is_not_waited_for_before_the_question_is_saved(talk: Talk
     assert talk.session.history[2].count is not None
 
 
+def test_a_reply_whose_question_can_not_be_read_joins_the_one_before(talk: Talk) -> None:
+    talk.say("first", "one")
+    talk.session.add(Message(role="assistant", content="orphan", turn=2))
+    talk.say("third", "three")
+    assert talk.sent()[1:] == [
+        ("user", "first"), ("assistant", "one\n\norphan"), ("user", "third" + BACKGROUND),
+    ]  # fmt: skip
+
+
 def test_a_resumed_session_uses_what_was_said(talk: Talk, store: SessionStore) -> None:
     talk.say("我们做宫保鸡丁吧", "好的！")
     talk.session.close()

@@ -73,7 +73,10 @@ def _shown(name: str, value: object) -> str:
         return "(not set)"
     if name == "model.base_url":
         # A password may stand in it.
-        parts = urlsplit(str(value))
+        try:
+            parts = urlsplit(str(value))
+        except ValueError:
+            return "(set, but no web address)"
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     if name in SECRETS:
         return "(set, not shown)"

@@ -115,9 +115,15 @@ def _delete(context: CommandContext, reference: str) -> Output:
     info = context.store.find(reference, whole_title=True)
 
     def delete() -> Output:
-        if info.id == context.session.id:
-            context.switch_to(context.store.create(private=context.session.private))
-        context.store.delete(info.id)
+        at_hand = context.session
+        ours = info.id == at_hand.id and not at_hand.read_only
+        if not ours:
+            # First, since another terminal may hold it.
+            context.store.delete(info.id)
+        if info.id == at_hand.id:
+            context.switch_to(context.store.create(private=at_hand.private))
+        if ours:
+            context.store.delete(info.id)
         return Text(f"Deleted: {info.id}. It can't be brought back.")
 
     return Confirm(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 
@@ -90,14 +90,14 @@ def recent_turns(session: Session, room: int, most_messages: int, counter: Token
     The newest of them is never dropped: when it does not fit whole, its longest text is shortened
     around a visible mark.
     """
-    whole = session.history
-    question_tokens = whole.tokens(range(len(whole) - 1, len(whole)))
-    whole.count_newest(
+    rejected = {turn for turn, failure in session.failures.items() if failure.rejected}
+    session.history.count_newest(
         counter.encoding,
         lambda one: message_tokens(one, counter.count),
-        room + question_tokens,
+        room,
+        passed_over=rejected,
     )
-    history = _sendable(session, most_messages)
+    history = _sendable(session.history, rejected, most_messages)
     last = len(history) - 1
     starts = history.turn_starts
     if len(starts) < 2 or room <= 0 or most_messages <= 0:
@@ -111,17 +111,17 @@ def recent_turns(session: Session, room: int, most_messages: int, counter: Token
     return _shortened(history, range(newest, last), room, counter)
 
 
-def _sendable(session: Session, most_messages: int) -> History:
+def _sendable(history: History, rejected: Collection[int], most_messages: int) -> History:
     """The history without turns that were rejected: sent again, they would fail every later turn.
 
-    Only as far back as messages are sent; a rejected turn is one message, which has no reply.
+    Only as far back as messages are sent, and to the start of the newest turn that is.
     """
-    history = session.history
-    rejected = {turn for turn, failure in session.failures.items() if failure.rejected}
     if not rejected:
         return history
     last = len(history) - 1
-    first = max(0, last - most_messages - len(rejected))
+    starts = (at for at in reversed(history.turn_starts[:-1]) if history[at].turn not in rejected)
+    # A rejected turn is one message, which has no reply.
+    first = min(max(0, last - most_messages - len(rejected)), next(starts, last))
     kept = [at for at in range(first, last) if history[at].turn not in rejected]
     return History.of(
         [history[at] for at in (*kept, last)],
@@ -131,10 +131,13 @@ def _sendable(session: Session, most_messages: int) -> History:
 
 def _shortened(history: History, turn: range, room: int, counter: TokenCounter) -> Fitted:
     """One turn that does not fit whole, with its longest text cut to what is left."""
+
+    def shorten(message: Message, tokens: int) -> tuple[Message, int]:
+        short = shorten_message(message, tokens, counter.count)
+        return short, message_tokens(short, counter.count)
+
     alone = History.of(history.slice(turn), [history.tokens(range(at, at + 1)) for at in turn])
-    return fit_tokens(
-        alone, room, shorten=lambda one, tokens: shorten_message(one, tokens, counter.count)
-    )
+    return fit_tokens(alone, room, shorten=shorten)
 
 
 def with_background(question: Message, now: datetime) -> Message:
@@ -151,17 +154,21 @@ def with_background(question: Message, now: datetime) -> Message:
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:
-    """Unanswered questions joined with the next one: many chat templates want roles in turn."""
+    """Roles in turn, as many chat templates want them.
+
+    Unanswered questions are joined with the next one, and replies whose question can't be read
+    with the one before; tool calls stay apart from everything.
+    """
     joined: list[Message] = []
     for role, group in groupby(messages, key=lambda one: one.role):
         together = list(group)
-        if role == "user":
-            content: Content = together[0].content
-            for one in together[1:]:
-                content = _joined_content(content, one.content)
-            joined.append(msgspec.structs.replace(together[-1], content=content))
-        else:
+        if role == "tool" or any(one.tool_calls for one in together):
             joined += together
+            continue
+        content = together[0].content
+        for one in together[1:]:
+            content = _joined_content(content, one.content)
+        joined.append(msgspec.structs.replace(together[-1], content=content))
     return joined
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from assistant.errors import SessionReadOnly
+from assistant.errors import SessionChanged, SessionReadOnly
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import (
     FailureRecord,
@@ -81,7 +82,7 @@ class Session:
             if record.by == "user" or self.title_by == "auto":
                 self.title, self.title_by = record.title, record.by
         elif isinstance(record, FailureRecord):
-            self.failures[record.turn] = record
+            self.failures[record.turn] = self._still_rejected(record)
             self._next_turn = max(self._next_turn, record.turn + 1)
         elif isinstance(record, SessionRecord):
             self.forked_from = record.forked_from
@@ -111,7 +112,7 @@ class Session:
 
         Called when a session is opened and closed, and after an interrupt outside the stream.
         """
-        if self._part is None:
+        if self._part is None or self.read_only:
             return
         left = self._part.read()
         if left is not None:
@@ -129,12 +130,17 @@ class Session:
         self._drop_part()
 
     def close(self) -> None:
-        """Write what can still be written, and let other processes have the session."""
-        if self._log is None:
+        """Write what can still be written, and let other processes have the session.
+
+        What can't be, because the file was changed under us, was said when it was tried first;
+        the part of a reply stays beside the file, for whoever opens it next.
+        """
+        if self._log is None or self._log.closed:
             return
         try:
-            self._log.flush()
-            self.settle()
+            with contextlib.suppress(SessionChanged):
+                self._log.flush()
+                self.settle()
         finally:
             self._log.close()
 
@@ -224,6 +230,7 @@ class Session:
         """
         with interrupts_held():
             record = FailureRecord(turn=turn, reason=reason, ts=self._clock(), rejected=rejected)
+            record = self._still_rejected(record)
             self._append(record)
             self.failures[turn] = record
             self._drop_part()
@@ -263,6 +270,13 @@ class Session:
             other.notices.append(
                 f"{self.skipped} lines of {self.id} can't be read; they are not in the copy."
             )
+
+    def _still_rejected(self, record: FailureRecord) -> FailureRecord:
+        """A rejected turn stays so when asking it again fails for another reason."""
+        before = self.failures.get(record.turn)
+        if before is not None and before.rejected:
+            return msgspec.structs.replace(record, rejected=True)
+        return record
 
     def _append(self, *records: Record) -> None:
         self.require_writable()

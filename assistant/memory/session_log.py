@@ -197,6 +197,10 @@ class SessionLog:
                 self._write_waiting()
 
     @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
     def waiting(self) -> int:
         """Records that are not on the disk, because writing them failed."""
         return len(self._waiting) if self.failure else 0

@@ -163,16 +163,13 @@ class SessionStore:
         the candidates named.
         """
         wanted = reference.strip().casefold()
-        sessions = self.list()
+        # A session without a title is not what an empty word means.
+        sessions = self.list() if wanted else ()
         for matches in (
             [info for info in sessions if info.id == wanted],
             [info for info in sessions if info.title.casefold() == wanted],
-            [info for info in sessions if wanted and info.id.startswith(wanted)],
-            [
-                info
-                for info in sessions
-                if wanted and not whole_title and wanted in info.title.casefold()
-            ],
+            [info for info in sessions if info.id.startswith(wanted)],
+            [info for info in sessions if not whole_title and wanted in info.title.casefold()],
         ):
             if len(matches) == 1:
                 return matches[0]

@@ -8,7 +8,7 @@ message is counted once.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -228,23 +228,37 @@ class History:
         """Tokens of all messages before `index`."""
         return self._sums[index]
 
-    def count_newest(self, encoding: str, count: Callable[[Message], int], room: int) -> None:
+    def count_newest(
+        self,
+        encoding: str,
+        count: Callable[[Message], int],
+        room: int,
+        *,
+        passed_over: Container[int] = (),
+    ) -> None:
         """Make the newest messages' counts true for `encoding`, back to where `room` is filled.
 
-        A session written with another model's encoding, or before the tokenizer was there, is
-        recounted only as far as it can be sent, and once.
+        And at least back to the start of the newest earlier turn. The last message takes no room,
+        nor do the turns `passed_over`. A session written with another model's encoding, or before
+        the tokenizer was there, is recounted only as far as it can be sent, and once.
         """
         if encoding != self._encoding:
             self._encoding, self._counted_from = encoding, len(self._messages)
-        first = self._counted_from
-        filled = self._sums[-1] - self._sums[first]
+        last, index = len(self._messages) - 1, len(self._messages)
+        filled, whole_turn = 0, False
         fresh: list[int] = []
-        while first > 0 and filled <= room:
-            first -= 1
-            saved = self._messages[first].count
-            known = saved is not None and saved.encoding == encoding
-            fresh.append(saved.tokens if saved and known else count(self._messages[first]))
-            filled += fresh[-1]
+        while index > 0 and (filled <= room or not whole_turn):
+            index -= 1
+            message = self._messages[index]
+            if index < self._counted_from:
+                saved = message.count
+                known = saved is not None and saved.encoding == encoding
+                fresh.append(saved.tokens if saved and known else count(message))
+            if index < last and message.turn not in passed_over:
+                counted = index >= self._counted_from
+                filled += self._sums[index + 1] - self._sums[index] if counted else fresh[-1]
+                whole_turn = whole_turn or message.role == "user"
+        first = self._counted_from - len(fresh)
         self._replace_counts(first, fresh[::-1])
         self._counted_from = first
 
@@ -313,7 +327,9 @@ class Fitted(msgspec.Struct, frozen=True):
     tokens: int
 
 
-Shorten: TypeAlias = Callable[[Message, int], Message]
+#: Cuts a message to so many tokens at most; gives it with the tokens it takes now, which are more
+#: where it can't be cut so far.
+Shorten: TypeAlias = Callable[[Message, int], tuple[Message, int]]
 
 
 def fit_tokens(
@@ -406,8 +422,10 @@ def _partial(
     if left < MIN_PARTIAL_TOKENS:
         return None
     messages = list(history.slice(border))
-    messages[largest - border.start] = shorten(history[largest], left)
-    return Fitted(tuple(messages), history.tokens(border) - size + left)
+    messages[largest - border.start], tokens = shorten(history[largest], left)
+    if tokens > left:
+        return None
+    return Fitted(tuple(messages), history.tokens(border) - size + tokens)
 
 
 def _border_turn(history: History, kept: range, strategy: Literal["last", "first"]) -> range | None:

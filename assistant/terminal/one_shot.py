@@ -54,8 +54,24 @@ def question_text(asked: str | None, piped: TextIO | None) -> str:
 
 def _answer(app: App, session: Session, question: Question, text: str, screen: Screen) -> int:
     try:
-        context = app.context(session)
-        notices: list[str] = []
+        turn = _ask(app, session, question, text, screen)
+        if not question.stream:
+            _print_whole(turn, session, question, screen)
+        if session.unsaved:
+            screen.error(f"This exchange could not be saved: {session.saving_failure}.")
+            return ExitCode.SESSION
+        return _code(turn)
+    finally:
+        try:
+            app.worker.drain(timeout=EXIT_PATIENCE)
+        finally:
+            session.close()
+
+
+def _ask(app: App, session: Session, question: Question, text: str, screen: Screen) -> Turn:
+    context = app.context(session)
+    notices: list[str] = []
+    try:
         with screen.reply() as view, app.progress.told_to(view.waiting):
             view.waiting("")
             app.learn_window()
@@ -67,19 +83,12 @@ def _answer(app: App, session: Session, question: Question, text: str, screen: S
                     view.feed(event.text)
 
             turn = run_turn(text, session, context.pipeline, on_event)
-            context.opened(session)
             view.finish(turn.reply.finish_reason if turn.reply else None)
+    finally:
+        context.opened(session)
         for notice in notices:
             screen.notice(notice)
-        if not question.stream:
-            _print_whole(turn, session, question, screen)
-        if session.unsaved:
-            screen.error(f"This exchange could not be saved: {session.saving_failure}.")
-            return ExitCode.SESSION
-        return _code(turn)
-    finally:
-        app.worker.drain(timeout=EXIT_PATIENCE)
-        session.close()
+    return turn
 
 
 def _print_whole(turn: Turn, session: Session, question: Question, screen: Screen) -> None:

@@ -65,10 +65,11 @@ class Repl:
         except AssistantError as error:
             self._screen.error(str(error))
         except KeyboardInterrupt:
-            self._context.session.settle()
+            self._settle()
             self._screen.say("Stopped.")
         except Exception as error:
             log.exception("A line could not be handled")
+            self._settle()
             self._screen.error(
                 f"Something went wrong that should not (a bug: {type(error).__name__}: {error}). "
                 "/history shows what is kept; the log file in data/logs has the details."
@@ -76,6 +77,13 @@ class Repl:
         self._context.opened(self._context.session)
         self._warn_when_unsaved()
         return goes_on
+
+    def _settle(self) -> None:
+        """Keep what came of a reply that was broken off."""
+        try:
+            self._context.session.settle()
+        except AssistantError as error:
+            self._screen.error(str(error))
 
     def _show(self, output: Output) -> bool:
         match output:
@@ -118,14 +126,16 @@ class Repl:
                 case Notice():
                     notices.append(event.text)
 
-        with self._screen.reply() as view, progress.told_to(view.waiting):
-            view.waiting(progress.text)
-            turn = run_turn(
-                question, session, self._context.pipeline, on_event, cut_message=cut_message
-            )
-            view.finish(turn.reply.finish_reason if turn.reply else None)
-        for notice in notices:
-            self._screen.notice(notice)
+        try:
+            with self._screen.reply() as view, progress.told_to(view.waiting):
+                view.waiting(progress.text)
+                turn = run_turn(
+                    question, session, self._context.pipeline, on_event, cut_message=cut_message
+                )
+                view.finish(turn.reply.finish_reason if turn.reply else None)
+        finally:
+            for notice in notices:
+                self._screen.notice(notice)
         self._context.last_turn = turn
         if turn.reply is None:
             self._screen.say("Stopped before the first word. /retry asks again.")

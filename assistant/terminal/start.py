@@ -74,9 +74,14 @@ def converse(app: App, session: Session, screen: Screen) -> None:
         with ended_by_signals(), keys_held(sys.stdin, sys.stdout), closing(editor):
             Repl(app, context, editor, screen).run()
     finally:
-        app.worker.drain(timeout=EXIT_PATIENCE)
-        context.session.close()
-        farewell(context.session, screen)
+        # Each of these is done, whatever interrupts the one before.
+        try:
+            app.worker.drain(timeout=EXIT_PATIENCE)
+        finally:
+            try:
+                context.session.close()
+            finally:
+                farewell(context.session, screen)
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def test_recounting_leaves_the_sums_a_count_from_scratch_gives(
     single = [history.tokens(range(index, index + 1)) for index in range(len(known))]
     assert history.tokens() == sum(single)
     filled = 0
-    for message, tokens in zip(reversed(known), reversed(single), strict=True):
+    for message, tokens in zip(reversed(known[:-1]), reversed(single[:-1]), strict=True):
         if filled > room:
             break
         assert tokens == message_tokens(message, COUNTER.count)

@@ -14,6 +14,7 @@ import pytest
 
 from assistant.errors import (
     SessionAmbiguous,
+    SessionChanged,
     SessionError,
     SessionInUse,
     SessionNotFound,
@@ -436,6 +437,13 @@ def test_a_title_that_can_not_be_saved_is_an_error(three: SessionStore, home: Pa
     assert three.find("Trip to Kyoto").id == "s1"
 
 
+def test_an_empty_word_names_no_session(three: SessionStore, home: Path) -> None:
+    (home / "sessions" / "s9.jsonl").touch()
+    for whole_title in (False, True):
+        with pytest.raises(SessionNotFound):
+            three.find(" ", whole_title=whole_title)
+
+
 def test_words_of_a_title_are_not_enough_to_delete_it(three: SessionStore) -> None:
     assert three.find("kyoto").id == "s1"
     with pytest.raises(SessionNotFound):
@@ -488,6 +496,76 @@ def test_the_part_stays_while_the_disk_refuses_the_reply(store: SessionStore, ho
     assert session.unsaved == 3
     assert (home / "sessions" / "s1.part").read_text("utf-8").endswith("the reply")
     session.close()
+
+
+def test_a_session_changed_under_us_can_be_left_and_read_anew(
+    store: SessionStore, home: Path
+) -> None:
+    session = store.create()
+    session.ask("tell me")
+    session.stream_starts(1, "m")
+    session.keep_part("the first half")
+    with (home / "sessions" / "s1.jsonl").open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(SessionChanged):
+        reply(session, "the first half and the second")
+    session.close()
+    session.close()
+    again = store.open("s1")
+    assert said(again)[-1] == ("assistant", "the first half")
+    again.close()
+
+
+def test_the_part_of_a_newer_session_is_not_ours_to_touch(store: SessionStore, home: Path) -> None:
+    session = store.create()
+    session.ask("tell me")
+    session.close()
+    with (home / "sessions" / "s1.jsonl").open("ab") as file:
+        file.write(b'{"v":2,"type":"hologram"}\n')
+    part = home / "sessions" / "s1.part"
+    part.write_text('{"turn":1,"model":"m","ts":"2026-01-01T00:00:00Z"}\nhalf')
+    store.open("s1").close()
+    assert part.read_text().endswith("half")
+
+
+def test_a_rejected_turn_stays_rejected_when_asking_again_fails_otherwise(
+    store: SessionStore,
+) -> None:
+    session = store.create()
+    session.ask("refused")
+    session.fail(1, "Refused.", rejected=True)
+    session.fail(1, "Nothing listens there.")
+    assert session.failures[1].rejected
+    session.close()
+    assert store.open("s1", read_only=True).failures[1].rejected
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_while_a_reply_is_saved_saves_it_once(home: Path, number: int) -> None:
+    armed: list[int] = []
+    clock = FakeClock()
+
+    def interrupting() -> datetime:
+        for signal_number in armed:
+            os.kill(os.getpid(), signal_number)
+        return clock()
+
+    def end(*_: object) -> None:
+        raise SystemExit(1)
+
+    before = signal.signal(number, end)
+    try:
+        store = SessionStore(home / "sessions", home / "data", clock=interrupting, new_id=FakeIds())
+        session = store.create()
+        session.ask("tell me")
+        armed.append(number)
+        with pytest.raises(SystemExit):
+            reply(session, "the reply")
+        armed.clear()
+        session.close()
+    finally:
+        signal.signal(number, before)
+    assert [text for _, text in said(store.open("s1", read_only=True))] == ["tell me", "the reply"]
 
 
 def test_a_newer_session_can_not_be_copied(store: SessionStore, home: Path) -> None:

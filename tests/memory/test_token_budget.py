@@ -211,8 +211,8 @@ def test_a_partial_turn_on_request() -> None:
     long = Message(role="user", content="x" * 100)
     whole = History.of([long, message("a"), message("u"), message("a")], [100, 10, 10, 10])
 
-    def shorten(one: Message, tokens: int) -> Message:
-        return Message(role=one.role, content="x" * tokens)
+    def shorten(one: Message, tokens: int) -> tuple[Message, int]:
+        return Message(role=one.role, content="x" * tokens), tokens
 
     fitted = fit_tokens(whole, 60, shorten=shorten)
     assert [len(str(one.content)) for one in fitted.messages] == [30, 1, 1, 1]
@@ -228,7 +228,7 @@ def test_a_partial_turn_from_the_oldest_end() -> None:
         whole,
         60,
         strategy="first",
-        shorten=lambda one, tokens: Message(role=one.role, content="x" * tokens),
+        shorten=lambda one, tokens: (Message(role=one.role, content="x" * tokens), tokens),
     )
     assert [len(str(one.content)) for one in fitted.messages] == [1, 1, 1, 30]
 
@@ -275,13 +275,34 @@ def test_counts_are_taken_once_and_only_as_far_as_they_can_be_sent() -> None:
     whole = History()
     whole.extend_counted([Message(role="user", content=str(index)) for index in range(100)])
     whole.count_newest("new", count, room=45)
-    assert asked == ["99", "98", "97", "96", "95"]
-    assert whole.tokens(range(95, 100)) == 50
+    assert asked == ["99", "98", "97", "96", "95", "94"]
+    assert whole.tokens(range(94, 100)) == 60
     whole.count_newest("new", count, room=45)
-    assert len(asked) == 5
+    assert len(asked) == 6
     whole.append(Message(role="user", content="100"))
     whole.count_newest("new", count, room=45)
-    assert asked[5:] == ["100", "99", "98", "97", "96"][: len(asked) - 5]
+    assert asked[6:9] == ["100", "99", "98"]
+
+
+def test_the_current_message_and_rejected_turns_take_no_room_from_what_is_recounted() -> None:
+    whole = History()
+    whole.extend_counted([Message(role="user", content=str(at), turn=at) for at in range(100)])
+    whole.count_newest("new", lambda one: 1_000 if one.turn >= 98 else 10, 45, passed_over={98})
+    assert whole.tokens(range(93, 98)) == 50
+
+
+def test_the_newest_earlier_turn_is_recounted_whole_however_little_room_there_is() -> None:
+    whole = History()
+    whole.extend_counted([message(letter) for letter in "uauctta"])
+    whole.append(message("u"), 10)
+    whole.count_newest("new", lambda one: 10, room=0)
+    assert whole.tokens(range(2, 8)) == 60
+
+
+def test_a_border_turn_that_can_not_be_cut_enough_is_left_out() -> None:
+    whole = History.of([message("u"), message("a"), message("u"), message("a")], [900, 10, 10, 10])
+    fitted = fit_tokens(whole, 100, shorten=lambda one, tokens: (one, 900))
+    assert contents(fitted.messages) == "ua"
 
 
 def test_a_count_in_the_same_encoding_is_taken_as_it_was_saved() -> None:
