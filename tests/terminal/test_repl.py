@@ -309,6 +309,7 @@ def test_nothing_heavy_is_imported_when_the_prompt_is_shown(home: Path, tmp_path
     report = {"REPORT": str(tmp_path / "imported")}
     with Terminal(program=[sys.executable, "-c", PROBE], environment=report) as terminal:
         terminal.wait_for("new session")
+        terminal.wait((tmp_path / "imported").exists, "the report")
         terminal.type(CTRL_D)
         assert terminal.wait_for_end() == 0
     assert (tmp_path / "imported").read_text() == "[]"
