@@ -18,7 +18,7 @@ from assistant.errors import ChatModelError, SessionNotFound
 from assistant.memory.assembly import Fixed
 from assistant.memory.files import make_folder
 from assistant.memory.last_sessions import LastSessions, terminal_key
-from assistant.memory.model_profiles import ModelProfiles
+from assistant.memory.model_profiles import DEFAULT_WINDOW, ModelProfiles
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.titles import title_from_reply, title_from_words
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EMBEDDED_WINDOW = 8_192
 # None that is mistaken for another when it is read aloud or copied by hand.
 LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 TITLE_TOKENS = 40
@@ -191,9 +190,6 @@ def build_app(
         clock=clock,
         hand_over=lambda session, turn: None,
     )
-    if not values.uses_endpoint:
-        # It is started with this window, whatever its kind could take.
-        profiles.endpoint_named(model.address, model.name, embedded_window(values))
     afterwards = _Afterwards(pipeline, worker, title_by, read_prompt(settings.home, "title"))
     pipeline.hand_over = afterwards.take
     log_to(None if private else data / "logs" / "assistant.log")
@@ -281,14 +277,9 @@ def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> ChatMod
         user_cache_path("assistant", appauthor=False),
         Path(model.local_path).expanduser() if model.local_path else None,
         threads=model.threads or _threads(os.cpu_count() or 1),
-        context_window=embedded_window(values),
+        context_window=model.context_window or DEFAULT_WINDOW,
         on_progress=on_progress,
     )
-
-
-def embedded_window(values: Settings) -> int:
-    """Tokens the embedded model is started with."""
-    return values.model.context_window or EMBEDDED_WINDOW
 
 
 def _threads(cores: int) -> int:

@@ -92,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 #: The embedded model reads about 35 tokens a second on two cores: its prompts are kept short.
 EMBEDDED_DEFAULTS = {
+    "model.context_window": 8_192,
     "budget.history": 1_500,
     "budget.trigger": 1_200,
     "budget.reply": 768,

@@ -27,7 +27,7 @@ def show_history(context: CommandContext, argument: str) -> Output:
     left_out = sum(start < kept.start for start in history.turn_starts)
     return Transcript(
         history.slice(kept),
-        failures={turn: failure.reason for turn, failure in context.session.failures.items()},
+        failures=context.session.failure_reasons,
         note=f"{turns_text(left_out)} before these: /history all." if left_out else "",
     )
 

@@ -165,7 +165,7 @@ def recap(session: Session, exchanges: int) -> Transcript:
     return Transcript(
         history.slice(last_turns(history, exchanges)),
         title=f"{doing} “{session.title or session.id}” ({turns_text(session.turns)})",
-        failures={turn: failure.reason for turn, failure in session.failures.items()},
+        failures=session.failure_reasons,
     )
 
 

@@ -169,6 +169,11 @@ class Session:
         return len(self.history.turn_starts)
 
     @property
+    def failure_reasons(self) -> dict[int, str]:
+        """Turns whose reply failed, and why."""
+        return {turn: failure.reason for turn, failure in self.failures.items()}
+
+    @property
     def unanswered(self) -> Message | None:
         """The user's last message, when no reply to it was saved."""
         if len(self.history) and self.history[-1].role == "user":

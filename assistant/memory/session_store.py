@@ -139,8 +139,7 @@ class SessionStore:
             session.fold(loaded)
             if not loaded.records and not loaded.skipped:
                 session.notices.append("The session file was empty: the conversation starts here.")
-            if not session.newer:
-                session.settle()
+            session.settle()
         except BaseException:
             release()
             raise

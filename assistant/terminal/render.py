@@ -111,19 +111,17 @@ class Screen:
         console = self._console(self._answers)
         total = max(1, sum(share.size for share in output.shares))
         width = max(4, min(48, console.width - 30))
-        lines = [RichText(without_control(output.title))]
+        self._draw(RichText(without_control(output.title)))
         for share in output.shares:
             filled = round(width * share.size / total)
             glyph = "█" if share.used else "░"
             percent = 100 * share.size / total
-            lines.append(
+            self._draw(
                 RichText(
                     f"{share.name:<9}{output.mark}{share.size:>9,} {percent:5.1f} %  "
                     f"{glyph * filled}"
                 )
             )
-        for line in lines:
-            self._draw(line)
         self._note(output.note)
 
     def _transcript(self, output: Transcript) -> None:

@@ -32,7 +32,7 @@ def show(reference: str) -> int:
             Transcript(
                 history.slice(range(len(history))),
                 title=session.title or session.id,
-                failures={turn: failure.reason for turn, failure in session.failures.items()},
+                failures=session.failure_reasons,
             )
         )
     return ExitCode.OK

@@ -29,18 +29,7 @@ from assistant.memory.token_budget import (
 )
 from assistant.messages import ImagePart, ImageUrl, Message, Role, TextPart, TokenCount, ToolCall
 from assistant.providers.tiktoken_counter import TiktokenCounter
-
-SAMPLE = [
-    "我叫李四",
-    "你好李四，很高兴认识你！",
-    "我是一名设计师",
-    "设计师是个很有创造力的职业！你主要做什么类型的设计？",
-    "我喜欢艺术和音乐",
-    "艺术和音乐都是很好的爱好，它们能激发创作灵感。",
-    "我擅长 UI/UX 设计",
-    "UI/UX 设计非常重要，好的用户体验能让产品更成功！",
-]
-SAMPLE_TOKENS = [6, 16, 7, 29, 13, 33, 10, 22]
+from tests.sample import SAMPLE, SAMPLE_TOKENS
 
 
 def sample_messages() -> list[Message]:
@@ -84,13 +73,13 @@ def test_by_count_keeps_the_last_two_exchanges_of_the_sample() -> None:
 
 def test_by_tokens_keeps_the_last_four_of_the_sample_at_78_tokens() -> None:
     fitted = fit_tokens(sample(), 100)
-    assert [one.content for one in fitted.messages] == SAMPLE[4:]
+    assert [one.content for one in fitted.messages] == list(SAMPLE[4:])
     assert fitted.tokens == 78
 
 
 def test_by_tokens_from_the_oldest_end() -> None:
     fitted = fit_tokens(sample(), 100, strategy="first")
-    assert [one.content for one in fitted.messages] == SAMPLE[:4]
+    assert [one.content for one in fitted.messages] == list(SAMPLE[:4])
     assert fitted.tokens == 58
 
 

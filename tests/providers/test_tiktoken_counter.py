@@ -32,21 +32,11 @@ from assistant.providers.tiktoken_counter import (
     estimate,
     pieces,
 )
+from tests.sample import SAMPLE
 
 ENCODINGS: tuple[EncodingName, ...] = ("cl100k_base", "o200k_base")
 ROOT = Path(__file__).parents[2]
 MILLION = 1_000_000
-
-SAMPLE = (
-    "我叫李四",
-    "你好李四，很高兴认识你！",
-    "我是一名设计师",
-    "设计师是个很有创造力的职业！你主要做什么类型的设计？",
-    "我喜欢艺术和音乐",
-    "艺术和音乐都是很好的爱好，它们能激发创作灵感。",
-    "我擅长 UI/UX 设计",
-    "UI/UX 设计非常重要，好的用户体验能让产品更成功！",
-)
 
 ENGLISH = (
     "I moved to Lisbon in March 2023 and started at a small design studio near the river. "

@@ -648,14 +648,21 @@ MARKED = "".join(
 )
 SCRIPT = f"""
 import sys, time
+from pathlib import Path
 from rich.console import Console
 from assistant.terminal.markdown_stream import MarkdownStream
 
 reply = {MARKED!r}
+hold, held = Path(sys.argv[1]), Path(sys.argv[2])
 with MarkdownStream(Console()) as stream:
     for start in range(0, len(reply), 5):
         stream.feed(reply[start : start + 5])
         time.sleep(0.004)
+        if hold.exists():
+            held.touch()
+            while hold.exists():
+                time.sleep(0.004)
+            held.unlink()
 print("END")
 sys.stdin.read()
 """
@@ -665,6 +672,7 @@ sys.stdin.read()
 def test_in_tmux_every_word_stands_once_whatever_the_window_did(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
+    hold, held = tmp_path / "hold", tmp_path / "held"
 
     def tmux(*arguments: str) -> str:
         command = ["tmux", "-u", "-S", str(tmp_path / "tmux"), "-f", "/dev/null", *arguments]
@@ -677,15 +685,28 @@ def test_in_tmux_every_word_stands_once_whatever_the_window_did(tmp_path: Path) 
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONUTF8": "1"}
     for name in ("COLUMNS", "LINES", "NO_COLOR", "TMUX"):
         environment.pop(name, None)
-    tmux("new-session", "-d", "-x", "80", "-y", "24", sys.executable, str(script))
+    program = [sys.executable, str(script), str(hold), str(held)]
+    tmux("new-session", "-d", "-x", "80", "-y", "24", *program)
+
+    def ended() -> bool:
+        assert time.monotonic() < deadline, tmux("capture-pane", "-p")
+        return tmux("capture-pane", "-p").rstrip().endswith("END")
+
     try:
         tmux("set-option", "history-limit", "50000")
         changes = cycle([(20, 3), (90, 30), (33, 8), (120, 4), (25, 24), (80, 24), (21, 5)])
-        deadline = time.monotonic() + 20
-        while not tmux("capture-pane", "-p").rstrip().endswith("END"):
-            assert time.monotonic() < deadline, tmux("capture-pane", "-p")
+        deadline = time.monotonic() + 60
+        while not ended():
+            # Between two frames: within the write of one, tmux moves the cursor it has saved.
+            hold.touch()
+            while not held.exists() and not ended():
+                time.sleep(0.004)
             columns, lines = next(changes)
+            ended()
             tmux("resize-window", "-x", str(columns), "-y", str(lines))
+            hold.unlink()
+            while held.exists():
+                time.sleep(0.004)
             time.sleep(0.07)
         text = tmux("capture-pane", "-p", "-J", "-S", "-")
     finally:
