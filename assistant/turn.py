@@ -11,14 +11,17 @@ import msgspec
 
 from assistant.errors import (
     ChatModelError,
+    CompactionError,
     ContextTooLong,
     MessageTooBig,
     RequestRejected,
     ServerFailed,
     StreamBroken,
 )
-from assistant.memory.assembly import Fixed, assemble
+from assistant.memory.assembly import Fixed, Shares, assemble, share_out
+from assistant.memory.compactor import Compactor
 from assistant.memory.model_profiles import ModelProfile, ModelProfiles
+from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.token_budget import TokenBudget, counted, message_tokens
 from assistant.messages import (
@@ -32,7 +35,7 @@ from assistant.messages import (
     clean_content,
     clean_text,
 )
-from assistant.prompt import Prompt
+from assistant.prompt import Prompt, Recollection
 from assistant.protocols import ChatModel, TokenCounter
 
 
@@ -43,8 +46,8 @@ class BudgetLimits(msgspec.Struct, frozen=True):
     """The model's window where the user set it; else it is found out."""
     reply: int
     history: int
-    trigger: int
     recent_messages: int
+    recalled: int = 0
 
 
 class TextArrived(msgspec.Struct, frozen=True):
@@ -59,7 +62,13 @@ class Notice(msgspec.Struct, frozen=True):
     text: str
 
 
-Event: TypeAlias = TextArrived | Notice
+class Working(msgspec.Struct, frozen=True):
+    """What the user is waiting for, beside the model."""
+
+    text: str
+
+
+Event: TypeAlias = TextArrived | Notice | Working
 OnEvent: TypeAlias = Callable[[Event], None]
 
 
@@ -83,6 +92,8 @@ class Pipeline:
     profiles: ModelProfiles
     fixed: Fixed
     limits: BudgetLimits
+    compactor: Compactor
+    retriever: Retriever
     clock: Callable[[], datetime]
     hand_over: Callable[[Session, Turn], None]
     """Takes the finished turn to the worker: what it need not wait for."""
@@ -99,8 +110,8 @@ class Pipeline:
             profile.ours(profile.window),
             reserve=self.limits.reply,
             history=self.limits.history,
-            trigger=self.limits.trigger,
             recent_messages=self.limits.recent_messages,
+            recalled=self.limits.recalled,
             limit=profile.window,
         )
 
@@ -124,29 +135,44 @@ def run_turn(
     asked = _saved_question(question, session, pipeline)
 
     try:
-        # 2. Budget, and 3. assemble: what is fixed, the recent turns that fit, the message.
-        prompt = _assemble(session, pipeline, cut_message)
+        refused = False
+        while True:
+            # 2. Budget: what is fixed, what the history may take, what is left for the reply.
+            shares = _share_out(session, pipeline, cut_message)
 
-        # 4. Reply, streaming; a window learnt from the endpoint's refusal is used at once.
-        try:
-            reply = _stream_reply(asked, prompt, session, pipeline, on_event)
-        except ContextTooLong as refusal:
-            _learn(refusal, prompt, pipeline)
-            prompt = _assemble(session, pipeline, cut_message)
-            on_event(Notice(f"The model takes {prompt.limit:,} tokens at most: sending less."))
-            reply = _stream_reply(asked, prompt, session, pipeline, on_event)
+            # 3. Summarize, only where older turns would be neither sent nor summarized otherwise.
+            if shares.left_out and _summarized(session, shares, pipeline, on_event):
+                shares = _share_out(session, pipeline, cut_message)
+
+            # 4. Retrieve what bears on the message.
+            recollection = pipeline.retriever.recall(session, shares)
+
+            # 5. Assemble the prompt.
+            prompt = _assemble(session, shares, recollection, pipeline)
+
+            # 6. Reply, streaming; a window learnt from the endpoint's refusal is used at once.
+            try:
+                reply = _stream_reply(asked, prompt, session, pipeline, on_event)
+                break
+            except ContextTooLong as refusal:
+                if refused:
+                    raise
+                refused = True
+                _learn(refusal, prompt, pipeline)
+                limit = pipeline.budget().limit
+                on_event(Notice(f"The model takes {limit:,} tokens at most: sending less."))
     except (ChatModelError, MessageTooBig) as error:
         rejected = isinstance(error, (RequestRejected, MessageTooBig))
         session.fail(asked.turn, str(error), rejected=rejected)
         raise
 
-    # 5. Save the reply, or the part of it that came.
+    # 7. Save the reply, or the part of it that came.
     if reply is None:
         session.fail(asked.turn, "stopped before the first word")
         return Turn(asked, prompt, None)
     saved = session.answer(_with_count(reply, pipeline.counter))
 
-    # 6. Hand over what the next prompt need not wait for.
+    # 8. Hand over what the next prompt need not wait for.
     turn = Turn(asked, prompt, saved)
     pipeline.hand_over(session, turn)
     return turn
@@ -165,14 +191,35 @@ def _saved_question(question: Content | Message, session: Session, pipeline: Pip
     return session.ask(content, TokenCount(counter.encoding, tokens))
 
 
-def _assemble(session: Session, pipeline: Pipeline, cut_message: bool) -> Prompt:
-    return assemble(
+def _share_out(session: Session, pipeline: Pipeline, cut_message: bool) -> Shares:
+    return share_out(
         session,
         pipeline.fixed,
         pipeline.budget(),
         pipeline.counter,
         pipeline.clock(),
         cut_message=cut_message,
+    )
+
+
+def _summarized(session: Session, shares: Shares, pipeline: Pipeline, on_event: OnEvent) -> bool:
+    """Have the older turns summarized while the user waits; False when that came to nothing."""
+    on_event(Working("Summarizing the older turns …"))
+    try:
+        pipeline.compactor.compact_due(session, shares.history_room)
+    except CompactionError as error:
+        on_event(Notice(f"{error} The oldest turns are left out of this prompt."))
+        return False
+    finally:
+        on_event(Working(""))
+    return True
+
+
+def _assemble(
+    session: Session, shares: Shares, recollection: Recollection, pipeline: Pipeline
+) -> Prompt:
+    return assemble(
+        session, shares, recollection, pipeline.fixed, pipeline.budget(), pipeline.counter
     )
 
 
@@ -199,6 +246,7 @@ def _stream_reply(
     words gives the part, marked; before them it raises.
     """
     model = pipeline.model
+    pipeline.compactor.give_way()
     pieces: list[str] = []
     held = ""
     calls: tuple[ToolCall, ...] = ()

@@ -58,6 +58,9 @@ class InstantModel:
             finish_reason="stop", usage=Usage(prompt_tokens=1_500, completion_tokens=99)
         )
 
+    def another(self, name: str | None = None) -> InstantModel:
+        return self
+
     def context_window(self) -> int | None:
         return None
 
@@ -121,7 +124,8 @@ def timed(action: Callable[[], object]) -> float:
 
 def _app(home: Path) -> App:
     """The program as it is wired, with a model that takes no time."""
-    app = build_app(load_settings(home, NOWHERE), titles="words", environment={})
+    settings = load_settings(home, NOWHERE, {"memory.index": False})
+    app = build_app(settings, titles="words", environment={})
     app.pipeline.model = InstantModel()
     app.pipeline.counter.count("")  # load the tokenizer
     return app

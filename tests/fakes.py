@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from assistant.errors import ChatModelError
 from assistant.messages import Message, Usage
-from assistant.prompt import ToolSchema
-from assistant.protocols import ReplyPart
+from assistant.prompt import Recollection, ToolSchema
+from assistant.protocols import Hit, Hits, IndexRow, ReplyPart
+
+if TYPE_CHECKING:
+    from assistant.memory.assembly import Shares
+    from assistant.memory.session import Session
+    from assistant.protocols import Vector
 
 
 class FakeClock:
@@ -83,6 +91,9 @@ class FakeChatModel:
                 raise part
             yield part
 
+    def another(self, name: str | None = None) -> FakeChatModel:
+        return self
+
     def context_window(self) -> int | None:
         return self.window
 
@@ -96,3 +107,123 @@ END = ReplyPart(finish_reason="stop", usage=Usage(prompt_tokens=10, completion_t
 def failing(error: ChatModelError, *, after: str = "") -> Reply:
     """A reply that breaks, at once or after some text."""
     return [ReplyPart(text=after), error] if after else error
+
+
+@dataclass
+class FakeEmbedder:
+    """A vector counts the letters of a text."""
+
+    name: str = "letters"
+    errors: list[Exception] = field(default_factory=list)
+    """Raised instead of the next answers."""
+    embedded: list[str] = field(default_factory=list)
+
+    def dimension(self) -> int:
+        return 26
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.embedded += texts
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        counts = np.array([text.lower().count(chr(97 + at)) for at in range(26)], dtype=np.float32)
+        return counts / max(1.0, float(np.linalg.norm(counts)))
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class FakeIndex:
+    """Rows in a dictionary. Words score by how many are shared."""
+
+    stored: dict[str, IndexRow] = field(default_factory=dict)
+    errors: list[Exception] = field(default_factory=list)
+    """Raised instead of the next writes."""
+    place: str = "memory"
+    limits: str = ""
+    closed: bool = False
+
+    def search(self, vector: Vector | None, terms: Sequence[str], limit: int) -> Hits:
+        rows = self.stored.values()
+        dense = [] if vector is None else [Hit(row.id, _cosine(row, vector)) for row in rows]
+        words = [Hit(row.id, float(len(set(terms) & set(row.terms)))) for row in rows]
+        return Hits(_best(dense, limit), _best([hit for hit in words if hit.score], limit))
+
+    def rows(self, ids: Sequence[str]) -> list[IndexRow]:
+        return [self.stored[one] for one in ids if one in self.stored]
+
+    def newest(self, limit: int) -> list[IndexRow]:
+        return sorted(self.stored.values(), key=lambda row: -row.ts)[:limit]
+
+    def count(self) -> int:
+        return len(self.stored)
+
+    def digests(self) -> Mapping[str, str]:
+        return {row.id: row.digest for row in self.stored.values()}
+
+    def upsert(self, rows: Sequence[IndexRow]) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.stored.update({row.id: row for row in rows})
+
+    def delete(self, ids: Sequence[str]) -> None:
+        for one in ids:
+            self.stored.pop(one, None)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _cosine(row: IndexRow, vector: Vector) -> float:
+    return 0.0 if row.vector is None else float(np.dot(row.vector, vector))
+
+
+def _best(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    return sorted(hits, key=lambda hit: -hit.score)[:limit]
+
+
+@dataclass
+class FakeIndexHome:
+    """An index that is there whenever it is opened, with what was put in before."""
+
+    index: FakeIndex = field(default_factory=FakeIndex)
+    errors: list[Exception] = field(default_factory=list)
+    """Raised instead of the next openings."""
+    opened: list[tuple[str | None, int | None]] = field(default_factory=list)
+    aside: list[str] = field(default_factory=list)
+    discards: bool = True
+
+    def open(self, embedder: str | None, dimension: int | None) -> FakeIndex:
+        self.opened.append((embedder, dimension))
+        if self.errors:
+            raise self.errors.pop(0)
+        self.index.closed = False
+        return self.index
+
+    def set_aside(self, stamp: str) -> str | None:
+        self.index = FakeIndex()
+        self.aside.append(stamp)
+        return f"aside-{stamp}"
+
+    def discard(self) -> bool:
+        if self.discards:
+            self.index = FakeIndex()
+        return self.discards
+
+
+@dataclass
+class FakeRetriever:
+    """Recalls what it was given, whatever is asked, and keeps what it was asked with."""
+
+    recollection: Recollection = Recollection()
+    asked: list[Shares] = field(default_factory=list)
+
+    def recall(self, session: Session, shares: Shares) -> Recollection:
+        self.asked.append(shares)
+        return self.recollection

@@ -19,7 +19,7 @@ ADDRESS = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
 
 def build(home: Path, environment: dict[str, str], *, private: bool = False) -> App:
-    settings = load_settings(home, environment)
+    settings = load_settings(home, environment, {"memory.index": False})
     return build_app(settings, private=private, environment={}, clock=FakeClock(), new_id=FakeIds())
 
 

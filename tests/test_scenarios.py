@@ -36,7 +36,9 @@ class Player:
         self._start(Options())
 
     def _start(self, options: Options) -> None:
-        settings = load_settings(self.home, {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+        settings = load_settings(
+            self.home, {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, {"memory.index": False}
+        )
         self.app: App = build_app(
             settings, titles="words", environment={}, clock=self.clock, new_id=self.ids
         )

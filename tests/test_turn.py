@@ -18,15 +18,26 @@ from assistant.errors import (
     TimedOut,
 )
 from assistant.memory.assembly import Fixed
+from assistant.memory.compaction_plan import CompactionLimits
+from assistant.memory.compactor import Compactor
 from assistant.memory.model_profiles import ModelProfiles
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
+from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 from assistant.messages import BROKEN, INTERRUPTED, ImagePart, ImageUrl, Message, TextPart, ToolCall
 from assistant.protocols import ReplyPart
 from assistant.turn import BudgetLimits, Event, Notice, Pipeline, TextArrived, Turn, run_turn
-from tests.fakes import END, FakeChatModel, FakeClock, FakeCounter, Reply, failing
+from tests.fakes import (
+    END,
+    FakeChatModel,
+    FakeClock,
+    FakeCounter,
+    FakeRetriever,
+    Reply,
+    failing,
+)
 
-LIMITS = BudgetLimits(window=10_000, reply=500, history=3_000, trigger=2_500, recent_messages=20)
+LIMITS = BudgetLimits(window=10_000, reply=500, history=3_000, recent_messages=20)
 BACKGROUND = "\n\n[Background, not part of the message: it is Wednesday, 2026-03-04 05:06 (UTC).]"
 
 
@@ -35,7 +46,7 @@ class Talk:
 
     def __init__(self, session: Session, clock: FakeClock, limits: BudgetLimits) -> None:
         self.session = session
-        self.model = FakeChatModel()
+        self.model, self.summarizer = FakeChatModel(), FakeChatModel()
         self.events: list[Event] = []
         self.handed_over: list[Turn] = []
         self.pipeline = Pipeline(
@@ -45,6 +56,19 @@ class Talk:
             fixed=Fixed("Be kind."),
             limits=limits,
             clock=clock,
+            compactor=Compactor(
+                Summarizer(
+                    lambda: self.summarizer,
+                    FakeCounter(),
+                    {"en": SummaryPrompts("Sum up.", "Shorten."), "zh": SummaryPrompts("总结", "缩短")},
+                    SummaryBounds(),
+                    window=lambda: 10_000,
+                    clock=clock,
+                ),
+                FakeCounter(),
+                CompactionLimits(),
+            ),
+            retriever=FakeRetriever(),
             hand_over=lambda session, turn: self.handed_over.append(turn),
         )
         # One token is one character here: no factor between ours and the model's.
@@ -147,8 +171,10 @@ def test_the_sections_add_up_and_are_told_apart(talk: Talk) -> None:
     sizes = {section.name: section.tokens for section in prompt.sections}
     assert sizes == {
         "system": len("Be kind.") + 4 + 3,
+        "summary": 0,
         "tools": 0,
         "history": len("first") + 4 + len("one") + 4,
+        "recalled": 0,
         "input": len("second" + BACKGROUND) + 4,
     }
     assert prompt.tokens == sum(sizes.values())
@@ -160,17 +186,15 @@ def test_the_history_stays_inside_its_budget_over_a_long_talk(talk: Talk) -> Non
     for number in range(60):
         turn = talk.say(f"question {number} " + "x" * 150, "y" * 200)
         sizes = {section.name: section.tokens for section in turn.prompt.sections}
-        assert sizes["history"] <= 3_000
+        assert sizes["history"] + sizes["summary"] <= 3_000
         assert turn.prompt.messages[1].role == "user"
     assert len(talk.session.history) == 120
-    assert turn.prompt.left_out == 118 - 16
-    assert len(talk.model.sent[-1]) == 1 + 16 + 1
 
 
 def test_at_most_so_many_messages_are_sent_word_for_word(talk: Talk) -> None:
     for number in range(30):
         talk.say(str(number), "ok")
-    assert len(talk.model.sent[-1]) == 1 + 20 + 1
+        assert len(talk.model.sent[-1]) <= 1 + 20 + 1
 
 
 def test_the_newest_turn_is_shortened_rather_than_dropped(talk: Talk) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from assistant.commands import context_window, general, history, session
+from assistant.commands import compaction, context_window, general, history, recall, session
 from assistant.commands.registry import CommandRegistry
 
-GROUPS = (session.group, history.group, context_window.group, general.group)
+GROUPS = (
+    session.group,
+    history.group,
+    recall.group,
+    compaction.group,
+    context_window.group,
+    general.group,
+)
 
 
 def all_commands() -> CommandRegistry:

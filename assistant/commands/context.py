@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assistant.errors import SessionError
+from assistant.memory.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.settings import LoadedSettings
@@ -25,6 +26,7 @@ class CommandContext:
     pipeline: Pipeline
     settings: LoadedSettings
     registry: CommandRegistry
+    indexer: Indexer
     opened: Callable[[Session], None]
     """Told when another session becomes the one at hand."""
     last_turn: Turn | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Bar, Output, Share, Text
 from assistant.commands.registry import CommandGroup
+from assistant.memory.session import Session
 from assistant.messages import Usage
 from assistant.prompt import Prompt
 
@@ -41,12 +42,11 @@ def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
     limits = context.pipeline.limits
     lines = [
         "“reply” is kept free for the reply; “margin” is left because models count differently.",
-        f"History: at most {limits.history:,} tokens and {limits.recent_messages} messages; "
-        f"{prompt.left_out} older messages were not sent (they are in the session).",
+        f"History and summary: at most {limits.history:,} tokens and {limits.recent_messages} "
+        f"messages; {prompt.left_out} older messages were not sent word for word (they are in the "
+        "session).",
     ]
-    history = next((part.tokens for part in prompt.sections if part.name == "history"), 0)
-    if context.pipeline.budget().compaction_due(history):
-        lines.append("The history is nearly full: the oldest turns are the next to be left out.")
+    lines += [_about_summary(context.session), _about_recalled(context, prompt)]
     if usage is not None and prompt.tokens:
         lines.append(
             f"The endpoint counted {usage.prompt_tokens:,} tokens for this prompt, we "
@@ -54,3 +54,16 @@ def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
             "of ours."
         )
     return "\n".join(lines)
+
+
+def _about_summary(session: Session) -> str:
+    summary = session.summary
+    if summary is None:
+        return "Summary: none yet (/compact makes one)."
+    return f"Summary: stands for {session.summarized} messages (/compact show)."
+
+
+def _about_recalled(context: CommandContext, prompt: Prompt) -> str:
+    items = len(prompt.recollection.items)
+    most = context.pipeline.limits.recalled
+    return f"Recalled: {items} exchanges, at most {most:,} tokens (/why)."

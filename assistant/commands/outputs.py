@@ -67,8 +67,16 @@ class Confirm(msgspec.Struct, frozen=True):
     then: Callable[[], Output]
 
 
+class Work(msgspec.Struct, frozen=True):
+    """Something that takes a while: `run` is given what says how far it is, and Ctrl-C ends it."""
+
+    text: str
+    """What is being done, for the waiting sign."""
+    run: Callable[[Callable[[str], None]], Output]
+
+
 class Quit(msgspec.Struct, frozen=True):
     """Leave the program."""
 
 
-Output: TypeAlias = Text | Table | Bar | Transcript | Ask | Confirm | Quit
+Output: TypeAlias = Text | Table | Bar | Transcript | Ask | Confirm | Work | Quit

@@ -1,4 +1,4 @@
-"""Assembling a prompt: what is fixed, what of the history fits, and the current message."""
+"""Assembling a prompt: what is fixed, the summary, the recent turns that fit, and the message."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from itertools import groupby
 import msgspec
 
 from assistant.errors import MessageTooBig
+from assistant.memory.background import recalled_block, summary_block, time_note
 from assistant.memory.session import Session
 from assistant.memory.token_budget import (
     REPLY_PRIMER,
+    CountText,
     Fitted,
     History,
     TokenBudget,
@@ -22,8 +24,8 @@ from assistant.memory.token_budget import (
     shorten_message,
     tools_tokens,
 )
-from assistant.messages import Content, Message, Part, TextPart
-from assistant.prompt import Prompt, Section, ToolSchema
+from assistant.messages import Content, Message, Part, Summary, TextPart
+from assistant.prompt import Prompt, Recollection, Section, ToolSchema
 from assistant.protocols import TokenCounter
 
 
@@ -34,7 +36,28 @@ class Fixed(msgspec.Struct, frozen=True):
     tools: Sequence[ToolSchema] = ()
 
 
-def assemble(
+class Shares(msgspec.Struct, frozen=True):
+    """How one prompt's tokens are shared out, before anything is recalled for it."""
+
+    system: Message
+    current: Message
+    """The message with the date and time; its middle cut out where that was agreed to."""
+    recent: Fitted
+    sections: tuple[Section, ...]
+    """All but what is recalled."""
+    history_room: int
+    """What the recent turns and the summary may take together."""
+    recalled_room: int
+    left_out: int
+    """Messages that neither the recent turns nor the summary stand for."""
+
+    @property
+    def recent_turns(self) -> frozenset[int]:
+        """Turns that are sent word for word, the current one included."""
+        return frozenset(one.turn for one in (*self.recent.messages, self.current))
+
+
+def share_out(
     session: Session,
     fixed: Fixed,
     budget: TokenBudget,
@@ -42,61 +65,123 @@ def assemble(
     now: datetime,
     *,
     cut_message: bool = False,
-) -> Prompt:
-    """The prompt for the session's last message, which is the user's.
+) -> Shares:
+    """What is fixed, what the session's last message takes, and which turns fit beside it.
 
-    Order: one system message, the recent turns word for word, then one user message with the
-    date and what was typed: what changes rarely stands first, so that prefix caches hold.
     Raises MessageTooBig when the message alone leaves no room, unless `cut_message`.
     """
-    question = session.history[len(session.history) - 1]
-    system = Message(role="system", content=fixed.instructions)
-    system_tokens = message_tokens(system, counter.count) + REPLY_PRIMER
-    schema_tokens = tools_tokens(fixed.tools, counter.count)
-    current = with_background(question, now)
-    current_tokens = message_tokens(current, counter.count)
-    room = budget.input_room(system_tokens + schema_tokens)
-    if current_tokens > room:
-        if not cut_message:
-            raise _too_big(current_tokens, room)
-        current = shorten_message(current, room, counter.count)
-        current_tokens = message_tokens(current, counter.count)
-        if current_tokens > room:
-            # Images can't be cut, and a tiny room holds not even the mark.
-            raise _too_big(current_tokens, room)
-    history_room = budget.history_room(system_tokens + schema_tokens, current_tokens)
+    count = counter.count
+    instructions = Message(role="system", content=fixed.instructions)
+    system_tokens = message_tokens(instructions, count) + REPLY_PRIMER
+    fixed_tokens = system_tokens + tools_tokens(fixed.tools, count)
+    current = _current(session, budget.input_room(fixed_tokens), counter, now, cut_message)
+    current_tokens = message_tokens(current, count)
+    summary_room = budget.history_room(fixed_tokens, current_tokens)
+    system = _with_summary(instructions, session.summary, summary_room, count)
+    summary_tokens = message_tokens(system, count) + REPLY_PRIMER - system_tokens
+    recalled_room = budget.recalled_room(fixed_tokens + summary_tokens, current_tokens)
+    history_room = budget.history_room(fixed_tokens, current_tokens + recalled_room, summary_tokens)
     recent = recent_turns(session, history_room, budget.recent_messages, counter)
-    messages = (system, *_joined([*recent.messages, current]))
-    return Prompt(
-        messages=messages,
-        sections=(
+    return Shares(
+        system,
+        current,
+        recent,
+        (
             Section("system", system_tokens),
-            Section("tools", schema_tokens),
+            Section("summary", summary_tokens),
+            Section("tools", fixed_tokens - system_tokens),
             Section("history", recent.tokens),
             Section("input", current_tokens),
         ),
+        history_room + summary_tokens,
+        recalled_room,
+        left_out=_left_out(session, recent),
+    )
+
+
+def assemble(
+    session: Session,
+    shares: Shares,
+    recollection: Recollection,
+    fixed: Fixed,
+    budget: TokenBudget,
+    counter: TokenCounter,
+) -> Prompt:
+    """The prompt, in an order that providers' prefix caches hold: what changes rarely stands first.
+
+    One system message with the summary, the recent turns word for word, then one user message: what
+    was typed, the date and time, and what was recalled.
+    """
+    current = shares.current
+    if recollection.text:
+        block = recalled_block(recollection.text)
+        current = msgspec.structs.replace(current, content=_joined_content(current.content, block))
+    *before, typed = shares.sections
+    recalled = Section("recalled", message_tokens(current, counter.count) - typed.tokens)
+    return Prompt(
+        messages=(shares.system, *_joined([*shares.recent.messages, current])),
+        sections=(*before, recalled, typed),
         limit=budget.limit,
         window=budget.window,
         reserve=budget.reserve,
         tools=fixed.tools,
-        left_out=len(session.history) - 1 - len(recent.messages),
+        left_out=len(session.history) - 1 - len(shares.recent.messages),
+        history_room=shares.history_room,
+        recollection=recollection,
         exact=counter.exact,
     )
+
+
+def _current(
+    session: Session, room: int, counter: TokenCounter, now: datetime, cut_message: bool
+) -> Message:
+    """The session's last message, which is the user's, as it is sent."""
+    current = with_time(session.history[len(session.history) - 1], now)
+    tokens = message_tokens(current, counter.count)
+    if tokens > room and cut_message:
+        current = shorten_message(current, room, counter.count)
+        # Images can't be cut, and a tiny room holds not even the mark.
+        tokens = message_tokens(current, counter.count)
+    if tokens > room:
+        raise _too_big(tokens, room)
+    return current
+
+
+def _with_summary(
+    instructions: Message, summary: Summary | None, room: int, count: CountText
+) -> Message:
+    """The instructions and the summary; without what of it does not fit `room`."""
+    if summary is None:
+        return instructions
+    for short in (summary, msgspec.structs.replace(summary, kept=())):
+        text = f"{instructions.text}\n\n{summary_block(short)}"
+        if count(text) - count(instructions.text) <= room:
+            return msgspec.structs.replace(instructions, content=text)
+    return instructions
+
+
+def _left_out(session: Session, recent: Fitted) -> int:
+    """Messages after the summary that are not sent, rejected ones aside."""
+    history, rejected = session.history, session.rejected
+    first = recent.messages[0].id if recent.messages else history[len(history) - 1].id
+    unsent = history.slice(range(session.summarized, history.index_after(first - 1)))
+    return sum(one.turn not in rejected for one in unsent)
 
 
 def recent_turns(session: Session, room: int, most_messages: int, counter: TokenCounter) -> Fitted:
     """The newest earlier turns that fit, by tokens and by number, the last message excluded.
 
-    The newest of them is never dropped: when it does not fit whole, its longest text is shortened
-    around a visible mark.
+    Only what the summary does not stand for. The newest of them is never dropped: when it does not
+    fit whole, its longest text is shortened around a visible mark.
     """
-    rejected = {turn for turn, failure in session.failures.items() if failure.rejected}
+    rejected = session.rejected
     session.history.count_newest(
         counter.encoding,
         lambda one: message_tokens(one, counter.count),
         room,
         passed_over=rejected,
     )
+    most_messages = min(most_messages, _not_summarized(session, rejected))
     history = _sendable(session.history, rejected, most_messages)
     last = len(history) - 1
     starts = history.turn_starts
@@ -109,6 +194,14 @@ def recent_turns(session: Session, room: int, most_messages: int, counter: Token
     if start < last:
         return Fitted(history.slice(range(start, last)), history.tokens(range(start, last)))
     return _shortened(history, range(newest, last), room, counter)
+
+
+def _not_summarized(session: Session, rejected: Collection[int]) -> int:
+    """Messages before the last that no summary stands for, and that may be sent."""
+    recent = range(session.summarized, len(session.history) - 1)
+    if not rejected:
+        return len(recent)
+    return sum(session.history[at].turn not in rejected for at in recent)
 
 
 def _sendable(history: History, rejected: Collection[int], most_messages: int) -> History:
@@ -140,17 +233,15 @@ def _shortened(history: History, turn: range, room: int, counter: TokenCounter) 
     return fit_tokens(alone, room, shorten=shorten)
 
 
-def with_background(question: Message, now: datetime) -> Message:
+def with_time(question: Message, now: datetime) -> Message:
     """The message as it is sent: the date and time after it, marked as background.
 
     After it, because there it measured better with a small model, and because what was typed then
     stays a prefix of the next prompt, which has it without the note.
     """
-    note = (
-        f"[Background, not part of the message: it is {now:%A}, {now:%Y-%m-%d %H:%M} "
-        f"({now.tzname()}).]"
+    return msgspec.structs.replace(
+        question, content=_joined_content(question.content, time_note(now))
     )
-    return msgspec.structs.replace(question, content=_joined_content(question.content, note))
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from assistant.errors import SessionChanged, SessionReadOnly
+from assistant.errors import CompactionStopped, SessionChanged, SessionReadOnly
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import (
     FailureRecord,
@@ -21,10 +22,20 @@ from assistant.memory.session_log import (
     Record,
     SessionLog,
     SessionRecord,
+    SummaryUndoneRecord,
     TitleRecord,
 )
 from assistant.memory.token_budget import History
-from assistant.messages import INTERRUPTED, Content, Message, TokenCount, clean_content, clean_text
+from assistant.messages import (
+    INTERRUPTED,
+    Content,
+    Exchange,
+    Message,
+    Summary,
+    TokenCount,
+    clean_content,
+    clean_text,
+)
 
 Clock = Callable[[], datetime]
 
@@ -44,6 +55,10 @@ class Session:
         self.forked_from: str | None = None
         self.history = History()
         self.failures: dict[int, FailureRecord] = {}
+        self.summaries: tuple[Summary, ...] = ()
+        """The summaries that are not taken back, oldest first; the last is in force."""
+        self.summary_undone = False
+        """Whether the user took the last one back, and none was made since."""
         self.notices: list[str] = []
         """What a person should know about how this session was opened."""
         self.read_only = False
@@ -58,6 +73,7 @@ class Session:
         self._next_turn = 1
         # The worker sets titles while the main thread may do the same.
         self._titling = threading.Lock()
+        self._summarizing = threading.Lock()
 
     # --- opening and closing --------------------------------------------------------------------
 
@@ -86,6 +102,10 @@ class Session:
             self._next_turn = max(self._next_turn, record.turn + 1)
         elif isinstance(record, SessionRecord):
             self.forked_from = record.forked_from
+        elif isinstance(record, Summary):
+            self.summaries, self.summary_undone = (*self.summaries, record), False
+        elif isinstance(record, SummaryUndoneRecord):
+            self.summaries, self.summary_undone = self.summaries[:-1], True
 
     def _note_trouble(self, loaded: Loaded) -> None:
         if loaded.newer:
@@ -169,9 +189,42 @@ class Session:
         return len(self.history.turn_starts)
 
     @property
+    def rejected(self) -> frozenset[int]:
+        """Turns that are sent no more, because they would fail every later one."""
+        return frozenset(turn for turn, one in self.failures.items() if one.rejected)
+
+    @property
     def failure_reasons(self) -> dict[int, str]:
         """Turns whose reply failed, and why."""
         return {turn: failure.reason for turn, failure in self.failures.items()}
+
+    @property
+    def summary(self) -> Summary | None:
+        """The summary in force."""
+        return self.summaries[-1] if self.summaries else None
+
+    @property
+    def summarized(self) -> int:
+        """How many messages, from the first on, the summary in force stands for."""
+        return self.history.index_after(self.summary.covers[1]) if self.summary else 0
+
+    def exchange(self, turn: int) -> Exchange | None:
+        """What was said in a turn; None when it is not to be recalled, or there is none."""
+        if turn in self.rejected:
+            return None
+        messages = self.history.slice(self.history.turn(turn))
+        return exchange_of(self.id, messages)
+
+    def exchanges(self) -> list[Exchange]:
+        """What was said in every turn that may be recalled, oldest first."""
+        rejected = self.rejected
+        messages = self.history.slice(range(len(self.history)))
+        found = []
+        for turn, group in groupby(messages, key=lambda one: one.turn):
+            exchange = exchange_of(self.id, list(group))
+            if exchange is not None and turn not in rejected:
+                found.append(exchange)
+        return found
 
     @property
     def unanswered(self) -> Message | None:
@@ -259,6 +312,30 @@ class Session:
             self.title, self.title_by = title, by
             return True
 
+    def summarize(self, summary: Summary, *, after: Summary | None) -> None:
+        """Put a summary in force. Nothing of what it stands for is changed.
+
+        `after` is the one it was written from: when another is in force by now, or the session is
+        closed, CompactionStopped is raised.
+        """
+        with interrupts_held(), self._summarizing:
+            if self.summary is not after:
+                raise CompactionStopped("The summary in force has changed. Nothing was changed.")
+            try:
+                self._append(summary)
+            except SessionReadOnly as error:
+                raise CompactionStopped(str(error)) from error
+            self.summaries, self.summary_undone = (*self.summaries, summary), False
+
+    def undo_summary(self) -> Summary | None:
+        """Take the newest summary back, and return it; None when there is none."""
+        with interrupts_held(), self._summarizing:
+            undone = self.summary
+            if undone is not None:
+                self._append(SummaryUndoneRecord(covers=undone.covers, ts=self._clock()))
+                self.summaries, self.summary_undone = self.summaries[:-1], True
+            return undone
+
     def copy_into(self, other: Session) -> None:
         """Repeat this session in a new one, ids and turns as they are here.
 
@@ -267,7 +344,7 @@ class Session:
         if self.newer:
             self.require_writable()
         messages = self.history.slice(range(len(self.history)))
-        records: list[Record] = [*messages, *self.failures.values()]
+        records: list[Record] = [*messages, *self.failures.values(), *self.summaries]
         if records:
             other._append(*records)
         other.fold(Loaded(records, size=0))
@@ -292,3 +369,12 @@ class Session:
         # While the disk refuses the reply, the part is the only copy outside of this process.
         if self._part is not None and not self.unsaved:
             self._part.remove()
+
+
+def exchange_of(session_id: str, messages: Sequence[Message]) -> Exchange | None:
+    """What the user and the assistant said in one turn's messages; None without either."""
+    user = "\n".join(one.text for one in messages if one.role == "user")
+    assistant = "\n".join(one.text for one in messages if one.role == "assistant" and one.text)
+    if not messages or not (user or assistant):
+        return None
+    return Exchange(session_id, messages[0].turn, messages[0].ts, user, assistant)

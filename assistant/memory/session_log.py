@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assistant.errors import SessionChanged, SessionReadOnly, SessionUnreadable
-from assistant.messages import Message
+from assistant.messages import Message, Summary
 
 FORMAT_VERSION = 1
 
@@ -59,7 +59,20 @@ class FailureRecord(
     v: int = FORMAT_VERSION
 
 
-Record: TypeAlias = SessionRecord | TitleRecord | FailureRecord | Message
+class SummaryUndoneRecord(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="summary_undone"
+):
+    """The newest summary was taken back: the one before it, or none, is in force again."""
+
+    covers: tuple[int, int]
+    """Of the summary that was taken back."""
+    ts: datetime
+    v: int = FORMAT_VERSION
+
+
+Record: TypeAlias = (
+    SessionRecord | TitleRecord | FailureRecord | Summary | SummaryUndoneRecord | Message
+)
 
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from assistant.memory.session_log import (
     load,
 )
 from assistant.memory.titles import title_from_words
+from assistant.messages import Exchange
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -44,6 +45,13 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     turns: int
     changed: datetime
+
+
+class FileState(msgspec.Struct, frozen=True):
+    """A file that still has this size and time is taken to be unchanged."""
+
+    size: int
+    mtime_ns: int
 
 
 class _Line(msgspec.Struct):
@@ -203,6 +211,31 @@ class SessionStore:
             )
             for session_id, entry in newest_first
         ]
+
+    # --- reading without opening ----------------------------------------------------------------
+
+    def files(self) -> Mapping[str, FileState]:
+        """The size and time of each session's file: what is unchanged need not be read again."""
+        return {name: FileState(one.st_size, one.st_mtime_ns) for name, one in self._scan()}
+
+    def text(self, session_id: str) -> str:
+        """A session's file as it stands, empty when it can't be read now."""
+        try:
+            return self._path(session_id).read_bytes().decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def exchanges(self, session_id: str) -> Sequence[Exchange]:
+        """What was said in a session, turn by turn, as far as it may be recalled.
+
+        Empty when its file can't be read now. Whatever another process has open is read too.
+        """
+        session = Session(session_id, clock=self._clock, log=None, part=None)
+        try:
+            session.fold(load(self._path(session_id)))
+        except SessionError:
+            return ()
+        return session.exchanges()
 
     # --- changing -------------------------------------------------------------------------------
 

@@ -124,10 +124,10 @@ class TokenBudget(msgspec.Struct, frozen=True):
     """Kept free for the reply."""
     history: int = 3_000
     """The most that earlier turns may take."""
-    trigger: int = 2_500
-    """Where compaction starts: before the history overflows, not when it has."""
     recent_messages: int = 20
     """The most messages of earlier turns that are sent word for word."""
+    recalled: int = 800
+    """The most that recalled exchanges may take."""
     limit: int = 0
     """The model's window in its own tokens, to be shown."""
 
@@ -138,27 +138,39 @@ class TokenBudget(msgspec.Struct, frozen=True):
         *,
         reserve: int,
         history: int,
-        trigger: int,
         recent_messages: int,
+        recalled: int = 0,
         limit: int = 0,
     ) -> TokenBudget:
         """A budget that always leaves room: the reserve takes a third of the window at most."""
         window = max(1, window)
         return cls(
-            window, min(reserve, window // 3), history, trigger, recent_messages, limit or window
+            window,
+            min(reserve, window // 3),
+            history,
+            recent_messages,
+            recalled,
+            limit or window,
         )
 
     def input_room(self, fixed: int) -> int:
         """What the current message may take when the history is given up altogether."""
         return max(0, self.window - self.reserve - fixed)
 
-    def compaction_due(self, history: int) -> bool:
-        """Whether the history has come so near to its limit that older turns will not fit soon."""
-        return history > min(self.trigger, self.history)
+    def recalled_room(self, fixed: int, current: int) -> int:
+        """What recalled exchanges may take beside the fixed sections and the current message.
 
-    def history_room(self, fixed: int, current: int) -> int:
-        """What earlier turns may take beside the fixed sections and the current message."""
-        return max(0, min(self.history, self.input_room(fixed) - current))
+        In a narrow window a third of what is left: the history needs the rest.
+        """
+        return max(0, min(self.recalled, (self.input_room(fixed) - current) // 3))
+
+    def history_room(self, fixed: int, current: int, summary: int = 0) -> int:
+        """What earlier turns may take beside the fixed sections and the current message.
+
+        The summary stands for turns: its tokens are taken from the history's share.
+        """
+        free = self.input_room(fixed) - current
+        return max(0, min(self.history, free) - summary)
 
 
 # --- the history --------------------------------------------------------------------------------
@@ -214,6 +226,15 @@ class History:
     def turn_starts(self) -> Sequence[int]:
         """Indices of the messages that begin a turn: the user's."""
         return self._turns
+
+    def index_after(self, message_id: int) -> int:
+        """Where the messages begin whose ids are greater. O(log n): ids count up."""
+        return bisect_right(self._messages, message_id, key=lambda one: one.id)
+
+    def turn(self, number: int) -> range:
+        """The messages of a turn; empty when there is none of that number. O(log n)."""
+        first = bisect_left(self._messages, number, key=lambda one: one.turn)
+        return range(first, bisect_right(self._messages, number, key=lambda one: one.turn))
 
     def slice(self, kept: range) -> tuple[Message, ...]:
         return tuple(self._messages[kept.start : kept.stop])

@@ -23,7 +23,7 @@ from assistant.errors import (
 )
 from assistant.messages import Message
 from assistant.prompt import ToolSchema
-from assistant.protocols import ReplyPart
+from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
 from assistant.providers.local_server import Answer, Order
 from assistant.providers.local_weights import OTHER_WAYS, QWEN, assembled, checked_model_file
@@ -126,6 +126,11 @@ class LocalChat:
                 # Before the reply began: it may have died since the last one, so once more.
                 if isinstance(error, StreamBroken) or not first:
                     raise _died(status, type(error)) from error
+
+    def another(self, name: str | None = None) -> ChatModel:
+        """The same process over another connection; it has one model, whatever `name` says."""
+        running = self._ready()
+        return running.chat.another()
 
     def context_window(self) -> int:
         """The window the model is started with, in tokens. Doesn't load it."""

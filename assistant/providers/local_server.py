@@ -20,6 +20,10 @@ from typing import IO, Any, NoReturn, TypedDict
 #: model: 18,000 tokens. Without it a title or a summary costs the chat its whole prefix.
 CACHE_MIB = 512
 
+#: Tokens of a prompt that are read at once. Between two batches the server sees that a request was
+#: given up; smaller ones would read more slowly.
+BATCH = 256
+
 
 #: How long a thread that is done waits for the others before it sleeps, in turns of an empty loop.
 #: GNU OpenMP's own default lets two threads fall to 0.3 tokens a second when another program wants
@@ -105,6 +109,8 @@ def _start(order: Order) -> Any:
     params.n_gpu_layers = 0
     params.n_parallel = 1
     params.cache_ram_mib = CACHE_MIB
+    # A request that is given up is noticed after each batch.
+    params.n_batch = BATCH
     # What stood behind a part that changed would be kept as it was read with that part: 10 to 40 %
     # less to read again, but answers got worse, and what was erased would go on being felt.
     params.n_cache_reuse = 0

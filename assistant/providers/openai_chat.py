@@ -5,29 +5,24 @@ from __future__ import annotations
 import json
 import queue
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 import msgspec
 
-from assistant.errors import ChatModelError, NotConfigured, ServerFailed, StreamBroken
+from assistant.errors import ChatModelError, ServerFailed, StreamBroken
 from assistant.messages import Message
 from assistant.prompt import ToolSchema
 from assistant.protocols import ReplyPart
+from assistant.providers.openai_client import Access, Connections, pause
 from assistant.providers.openai_errors import (
-    CONNECT_TIMEOUT,
     Call,
     Failure,
     answer_of,
     foreign_errors,
-    is_loopback,
-    plain,
-    public_address,
     translate,
     wrong_address,
 )
@@ -36,19 +31,8 @@ from assistant.providers.openai_messages import Reply, request_messages, sendabl
 if TYPE_CHECKING:
     import openai
 
-OPENAI_ADDRESS = "https://api.openai.com/v1"
-
 #: Seconds that looking for models may take in all.
 LOOKUP_TIMEOUT = 5.0
-
-#: Seconds between two attempts at most; an endpoint that asks for more is not waited for.
-LONGEST_WAIT = 10.0
-
-#: Servers that need no key still want the header; the SDK refuses to send an empty one.
-NO_KEY = "none"
-
-#: A shorter key is no secret, and taking it out of a text would spoil ordinary words.
-SHORTEST_SECRET = 6
 
 T = TypeVar("T")
 
@@ -74,14 +58,12 @@ class OpenAIChat:
         Without `base_url` it is OpenAI's own endpoint. Nothing is checked before `load`.
         """
         self._name = name
-        self._base_url = (base_url or "").strip()
-        self._api_key = (api_key or "").strip()
-        self._timeout = timeout
+        self._access = Access((base_url or "").strip(), (api_key or "").strip(), timeout)
         self._max_retries = max_retries
         self._lock = threading.Lock()
         self._loaded: openai.OpenAI | None = None
         self._closed = threading.Event()
-        self._streams: set[openai.Stream[object]] = set()
+        self._connections = Connections()
         self._dialect = _Dialect.of(name)
 
     @property
@@ -92,7 +74,7 @@ class OpenAIChat:
     @property
     def address(self) -> str:
         """The endpoint's address without user, password and query."""
-        return public_address(self._base_url or OPENAI_ADDRESS)
+        return self._access.address
 
     @property
     def takes_tools(self) -> bool:
@@ -117,11 +99,17 @@ class OpenAIChat:
         messages_sent = request_messages(messages)
         tools_sent = [sendable(dict(tool)) for tool in tools]
         with self._open(messages_sent, tools_sent, max_tokens) as stream:
-            self._streams.add(stream)
-            try:
-                yield from self._parts(stream)
-            finally:
-                self._streams.discard(stream)
+            yield from self._parts(stream)
+
+    def another(self, name: str | None = None) -> OpenAIChat:
+        """The same model, or one named `name` at the same endpoint, over its own connection."""
+        return OpenAIChat(
+            name or self._name,
+            base_url=self._access.base_url,
+            api_key=self._access.api_key,
+            timeout=self._access.timeout,
+            max_retries=self._max_retries,
+        )
 
     def context_window(self) -> int | None:
         """The window the endpoint itself names for this model, in tokens.
@@ -140,10 +128,9 @@ class OpenAIChat:
         return sorted({entry["id"] for entry in entries})
 
     def close(self) -> None:
-        """Close all connections for good; a reply under way breaks off."""
+        """Close all connections for good; a reply under way, or waited for, breaks off."""
         self._closed.set()
-        for stream in tuple(self._streams):
-            _hang_up(stream)
+        self._connections.hang_up()
         with self._lock:
             if self._loaded is not None:
                 self._loaded.close()
@@ -153,54 +140,9 @@ class OpenAIChat:
             if self._closed.is_set():
                 raise self._was_closed()
             if self._loaded is None:
-                self._check()
-                self._loaded = self._connect()
+                self._access.check()
+                self._loaded = self._access.connect(self._connections)
             return self._loaded
-
-    def _check(self) -> None:
-        """Raise `NotConfigured` for what can be seen to be wrong without asking anyone."""
-        if not self._base_url and not self._api_key:
-            raise NotConfigured(
-                "No model is set up. Run `assistant setup`, or put OPENAI_API_KEY in your .env, or "
-                "OPENAI_BASE_URL for a server that needs no key."
-            )
-        if not re.match(r"https?://[^/]", self.address, re.IGNORECASE):
-            raise NotConfigured(
-                f"The address {self.address} must begin with http:// or https://. "
-                "Correct OPENAI_BASE_URL in your .env."
-            )
-        if not re.fullmatch(r"[!-~]*", self._api_key):
-            raise NotConfigured(
-                "The API key has characters in it that no key has, such as spaces. "
-                "Correct OPENAI_API_KEY in your .env."
-            )
-
-    def _connect(self) -> openai.OpenAI:
-        import httpx2
-        import openai
-
-        timeout = httpx2.Timeout(self._timeout, connect=min(CONNECT_TIMEOUT, self._timeout))
-        try:
-            return openai.OpenAI(
-                # Both are always given: else the SDK looks for them in the environment.
-                api_key=self._api_key or NO_KEY,
-                base_url=self._base_url or OPENAI_ADDRESS,
-                timeout=timeout,
-                # Its own retries wait up to two minutes in silence: `_open` has better ones.
-                max_retries=0,
-                http_client=openai.DefaultHttpx2Client(
-                    timeout=timeout,
-                    # A redirect would carry the conversation to an address nobody has set.
-                    follow_redirects=False,
-                    # A proxy can't reach the servers of this machine.
-                    trust_env=not is_loopback(self.address),
-                ),
-            )
-        except (OSError, ImportError, ValueError, httpx2.InvalidURL) as error:
-            raise NotConfigured(
-                f"No connection to {self.address} can be made: {plain(str(error), self._secrets)}. "
-                "Check the address, and the proxy and certificate settings of your environment."
-            ) from error
 
     def _open(
         self, messages: list[dict[str, Any]], tools: list[Any], max_tokens: int
@@ -211,7 +153,7 @@ class OpenAIChat:
         tried again, but no new attempt starts later than `timeout` seconds after the first.
         """
         client = self._client()
-        deadline = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self._access.timeout
         attempt = 0
         while True:
             dialect = self._dialect
@@ -224,7 +166,7 @@ class OpenAIChat:
                     self._dialect = adapted
                     continue
                 failure = self._failure(error)
-                wait = _pause(failure, attempt)
+                wait = pause(failure, attempt)
                 attempt += 1
                 late = time.monotonic() + wait > deadline
                 if attempt > self._max_retries or late or self._closed.wait(wait):
@@ -293,18 +235,12 @@ class OpenAIChat:
         return Call(
             address=self.address,
             model=self._name,
-            secrets=self._secrets,
-            has_key=bool(self._api_key),
-            timeout=self._timeout,
+            secrets=self._access.secrets,
+            has_key=bool(self._access.api_key),
+            timeout=self._access.timeout,
             begun=False,
             names=lambda: _in_time(self.list_models) or (),
         )
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        password = urlsplit(self._base_url).password or ""
-        known = (self._api_key, password, unquote(password))
-        return tuple(secret for secret in known if len(secret) >= SHORTEST_SECRET)
 
 
 # --- What an endpoint takes ---------------------------------------------------------------------
@@ -369,12 +305,6 @@ def _adapted(dialect: _Dialect, error: Exception) -> _Dialect | None:
     return dialect.without(answer_of(error).text)
 
 
-def _pause(failure: Failure, attempt: int) -> float:
-    """Seconds until the next attempt makes sense; infinite if none does."""
-    pause = 0.5 * 2**attempt if failure.wait is None else failure.wait
-    return pause if failure.passing and pause <= LONGEST_WAIT else float("inf")
-
-
 # --- The SDK ------------------------------------------------------------------------------------
 
 
@@ -405,14 +335,6 @@ def _events(stream: openai.Stream[object]) -> Iterator[object]:
         raise openai.APIError("An error with status 200", request, body=answer["error"])
     if isinstance(answer, dict) and answer.get("choices"):
         yield answer
-
-
-def _hang_up(stream: openai.Stream[object]) -> None:
-    """End a stream that another thread reads: closing it alone would not wake that thread."""
-    connection = stream.response.extensions["network_stream"].get_extra_info("socket")
-    # It may have ended in this moment.
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 # --- Models -------------------------------------------------------------------------------------

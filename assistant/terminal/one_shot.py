@@ -17,7 +17,7 @@ from assistant.messages import BROKEN, INTERRUPTED, clean_text
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.render import Screen, one_shot_screen
 from assistant.terminal.start import EXIT_PATIENCE, Options, open_session, read_settings
-from assistant.turn import Event, TextArrived, Turn, run_turn
+from assistant.turn import Event, Notice, TextArrived, Turn, Working, run_turn
 
 
 @dataclass(frozen=True)
@@ -74,19 +74,23 @@ def _ask(app: App, session: Session, question: Question, text: str, screen: Scre
     try:
         with screen.reply() as view, app.progress.told_to(view.waiting):
             view.waiting("")
+            app.indexer.start()
             app.learn_window()
 
             def on_event(event: Event) -> None:
-                if not isinstance(event, TextArrived):
-                    notices.append(event.text)
-                elif question.stream:
-                    view.feed(event.text)
+                match event:
+                    case TextArrived() if question.stream:
+                        view.feed(event.text)
+                    case Notice():
+                        notices.append(event.text)
+                    case Working():
+                        view.waiting(event.text)
 
             turn = run_turn(text, session, context.pipeline, on_event)
             view.finish(turn.reply.finish_reason if turn.reply else None)
     finally:
         context.opened(session)
-        for notice in notices:
+        for notice in (*notices, *app.asides.take()):
             screen.notice(notice)
     return turn
 

@@ -10,7 +10,7 @@ import os
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
@@ -180,6 +180,16 @@ class Screen:
             yield view
         finally:
             view.finish()
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[Callable[[str], None]]:
+        """A waiting sign while something is done; what it gives says how far that is."""
+        asides = self._console(self._asides)
+        if not asides.is_terminal:
+            yield lambda _: None
+            return
+        with asides.status(without_control(text)) as status:
+            yield lambda progress: status.update(without_control(progress))
 
     def _console(self, stream: TextIO) -> Console:
         if id(stream) not in self._consoles:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from assistant.app import App
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Ask, Confirm, Output, Quit
+from assistant.commands.outputs import Ask, Confirm, Output, Quit, Work
 from assistant.errors import AssistantError, MessageTooBig
 from assistant.messages import Content, Message, clean_text
 from assistant.terminal.line_editor import LineEditor
 from assistant.terminal.render import Screen
-from assistant.turn import Event, Notice, TextArrived, run_turn
+from assistant.turn import Event, Notice, TextArrived, Working, run_turn
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +76,8 @@ class Repl:
             )
         self._context.opened(self._context.session)
         self._warn_when_unsaved()
+        for sentence in self._app.asides.take():
+            self._screen.notice(sentence)
         return goes_on
 
     def _settle(self) -> None:
@@ -91,6 +93,10 @@ class Repl:
                 return False
             case Ask():
                 self._ask(output.message)
+            case Work():
+                with self._screen.working(output.text) as say:
+                    done = output.run(say)
+                return self._show(done)
             case Confirm():
                 if self._editor.confirm(output.question):
                     return self._show(output.then())
@@ -125,6 +131,8 @@ class Repl:
                     view.feed(event.text)
                 case Notice():
                     notices.append(event.text)
+                case Working():
+                    view.waiting(event.text)
 
         try:
             with self._screen.reply() as view, progress.told_to(view.waiting):

@@ -24,7 +24,8 @@ from tests.fakes import FakeClock, FakeIds
 def context(home: object) -> CommandContext:
     from pathlib import Path
 
-    settings = load_settings(Path(str(home)), {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+    address = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    settings = load_settings(Path(str(home)), address, {"memory.index": False})
     app = build_app(settings, environment={}, clock=FakeClock(), new_id=FakeIds())
     return app.context(app.store.create())
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.errors import MessageTooBig
-from assistant.memory.assembly import Fixed, assemble
+from assistant.memory.assembly import Fixed, assemble, share_out
+from assistant.memory.background import recalled_block
 from assistant.memory.session import Session
 from assistant.memory.token_budget import (
     REPLY_PRIMER,
@@ -18,12 +19,14 @@ from assistant.memory.token_budget import (
     counted,
     message_tokens,
 )
-from assistant.messages import Message
-from assistant.prompt import Prompt
+from assistant.messages import Message, Summary
+from assistant.prompt import Prompt, Recollection
 from tests.fakes import FakeClock, FakeCounter
 
 NOW = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
 COUNTER = FakeCounter()
+#: Characters of a recalled block around its text, and of the line it is set off with.
+BLOCK = len(recalled_block("")) + 2
 
 Ending = Literal["answered", "failed", "rejected"]
 Turns = list[tuple[int, int, Ending, str]]
@@ -70,23 +73,47 @@ def sent_tokens(prompt: Prompt) -> int:
     st.integers(1, 4_000),
     st.integers(0, 1_500),
     st.integers(0, 12),
+    st.integers(0, 20),
+    st.integers(0, 900),
     st.booleans(),
 )
 def test_every_prompt_fits_and_alternates(
-    history: Turns, question: int, window: int, most: int, messages: int, cut: bool
+    history: Turns,
+    question: int,
+    window: int,
+    most: int,
+    messages: int,
+    summarized: int,
+    recalled_most: int,
+    cut: bool,
 ) -> None:
     session = talked(history, question)
+    if summarized and len(session.history) > 1:
+        last = session.history[min(summarized, len(session.history) - 1) - 1].id
+        session.summarize(Summary("s" * 80, (1, last), NOW, language="en"), after=None)
+    fixed = Fixed("Be kind.")
     budget = TokenBudget.for_window(
-        window, reserve=300, history=most, trigger=most, recent_messages=messages
+        window, reserve=300, history=most, recent_messages=messages, recalled=recalled_most
     )
     before = [one for one in session.history.slice(range(len(session.history)))]
     try:
-        prompt = assemble(session, Fixed("Be kind."), budget, COUNTER, NOW, cut_message=cut)
+        shares = share_out(session, fixed, budget, COUNTER, NOW, cut_message=cut)
+        recalled = Recollection(text="r" * max(0, shares.recalled_room - BLOCK))
+        prompt = assemble(session, shares, recalled, fixed, budget, COUNTER)
     except MessageTooBig:
         return
     finally:
         assert [one for one in session.history.slice(range(len(session.history)))] == before
     sizes = {section.name: section.tokens for section in prompt.sections}
+    assert sizes["recalled"] <= recalled_most
+    sent = {one.id for one in shares.recent.messages}
+    assert not sent & {one.id for one in session.history.slice(range(session.summarized))}
+    unsent = [
+        one
+        for one in session.history.slice(range(session.summarized, len(session.history) - 1))
+        if one.id not in sent and one.turn not in session.rejected
+    ]
+    assert shares.left_out == len(unsent)
     assert prompt.tokens + prompt.reserve <= window
     assert sent_tokens(prompt) <= prompt.tokens
     assert sizes["history"] <= most

@@ -376,9 +376,7 @@ def test_a_tool_without_arguments() -> None:
 
 
 def budget(window: int) -> TokenBudget:
-    return TokenBudget.for_window(
-        window, reserve=1_000, history=3_000, trigger=2_500, recent_messages=20
-    )
+    return TokenBudget.for_window(window, reserve=1_000, history=3_000, recent_messages=20)
 
 
 def test_the_history_takes_its_share_while_the_window_is_large() -> None:
@@ -394,12 +392,6 @@ def test_the_history_shrinks_before_the_current_message_does() -> None:
 @pytest.mark.parametrize("window", [0, 1, 10, 300, 1_000])
 def test_a_reserve_larger_than_the_window_leaves_room_all_the_same(window: int) -> None:
     assert budget(window).input_room(fixed=0) >= 1
-
-
-def test_compaction_is_due_before_the_history_overflows() -> None:
-    assert not budget(100_000).compaction_due(2_500)
-    assert budget(100_000).compaction_due(2_501)
-    assert 0.8 <= budget(100_000).trigger / budget(100_000).history <= 0.9
 
 
 # --- shortening ---------------------------------------------------------------------------------

@@ -424,6 +424,25 @@ def interrupt_when_asked(endpoint: Endpoint) -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
+def test_close_from_another_thread_ends_the_wait_for_a_reply() -> None:
+    with Endpoint(delay=20.0) as slow:
+        model = chat(slow)
+        model.load()
+        threading.Timer(0.3, model.close).start()
+        with pytest.raises(StreamBroken, match="was closed"):
+            ask(model)
+
+
+def test_another_shares_no_connection(endpoint: Endpoint, model: OpenAIChat) -> None:
+    endpoint.reply("one")
+    endpoint.reply("two")
+    beside = model.another("other")
+    assert text_of(ask(beside)) == "one"
+    assert endpoint.requests[-1]["model"] == "other"
+    beside.close()
+    assert text_of(ask(model)) == "two"
+
+
 def test_close_from_another_thread_ends_a_reply(endpoint: Endpoint, model: OpenAIChat) -> None:
     endpoint.stall_after("One")
     parts = model.stream(HI, max_tokens=100)

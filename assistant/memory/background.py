@@ -1,0 +1,69 @@
+"""What stands in a prompt beside the conversation, marked as background in its language.
+
+Each block says that it is neither an instruction nor part of a message: a model must not answer
+it, nor take it for something the user just said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from assistant.memory.language import language_of
+from assistant.messages import Language, Summary
+
+_SUMMARY: dict[Language, tuple[str, str, str]] = {
+    "en": (
+        "[Background, not instructions: notes on the earlier part of this conversation.]",
+        "Said there word for word:",
+        "[End of the notes]",
+    ),
+    "zh": (
+        "【背景，不是指令：本次对话较早部分的记录。】",
+        "其中的原话：",
+        "【记录结束】",
+    ),
+}
+
+
+def summary_block(summary: Summary) -> str:
+    """The summary as the system message carries it."""
+    opening, word_for_word, closing = _SUMMARY[summary.language]
+    lines = [opening, summary.text]
+    if summary.kept:
+        from assistant.memory.kept import kept_lines  # here: only a compacted session needs it
+
+        lines += [word_for_word, kept_lines(summary.kept)]
+    return "\n".join([*lines, closing])
+
+
+def summary_tokens(summary: Summary | None, count: Callable[[str], int]) -> int:
+    """Tokens the summary takes in a prompt."""
+    return count(summary_block(summary)) if summary else 0
+
+
+def time_note(now: datetime) -> str:
+    """The date and time, as it stands after the user's message."""
+    return (
+        f"[Background, not part of the message: it is {now:%A}, {now:%Y-%m-%d %H:%M} "
+        f"({now.tzname()}).]"
+    )
+
+
+def recalled_block(text: str) -> str:
+    """Recalled exchanges, as they stand after the user's message."""
+    opening, closing = _RECALLED[language_of(text)]
+    return f"{opening}\n{text}\n{closing}"
+
+
+_RECALLED: dict[Language, tuple[str, str]] = {
+    "en": (
+        "[Background, not part of the message and not instructions: said in earlier "
+        "conversations. Where two of them differ, the later one holds.]",
+        "[End of the background]",
+    ),
+    "zh": (
+        "【背景，不属于这条消息，也不是指令：以前对话中说过的话。若有不同，以较晚的为准。】",
+        "【背景结束】",
+    ),
+}

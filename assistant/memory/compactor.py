@@ -1,0 +1,216 @@
+"""Compaction: when it is due, one at a time, in the background or while the user waits."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from assistant.errors import CompactionError, CompactionStopped
+from assistant.memory.compaction_plan import (
+    CompactionLimits,
+    CompactionPlan,
+    plan_all,
+    plan_compaction,
+)
+from assistant.memory.session import Session
+from assistant.memory.summarizer import Summarizer
+from assistant.memory.background import summary_tokens
+from assistant.memory.token_budget import message_tokens
+from assistant.messages import Kind, Message, Summary
+from assistant.protocols import TokenCounter
+
+#: Attempts that made nothing smaller, after which only the user starts another.
+MOST_ATTEMPTS = 3
+
+
+class Compacted(msgspec.Struct, frozen=True):
+    """What a compaction did. Tokens are those of what stands for the messages in a prompt."""
+
+    summary: Summary
+    messages: int
+    """How many messages were summarized now."""
+    tokens_before: int
+    tokens_after: int
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What a compaction would do, without any model."""
+
+    covered: tuple[Message, ...]
+    kept: tuple[Message, ...]
+    tokens: int
+    """Of the covered messages."""
+    at_risk: dict[Kind, int]
+    """What a summary could lose, counted by kind; it is kept word for word where it does."""
+
+
+class Compactor:
+    """Summarizes a session's oldest turns when they are too many, one session at a time."""
+
+    def __init__(
+        self,
+        summarizer: Summarizer,
+        counter: TokenCounter,
+        limits: CompactionLimits,
+        *,
+        gives_way: bool = False,
+    ) -> None:
+        """`gives_way`: the summarizer's model can't answer beside it, so a turn comes first."""
+        self.limits = limits
+        self._summarizer = summarizer
+        self._counter = counter
+        self._gives_way = gives_way
+        # Held while a summary is written.
+        self._busy = threading.Lock()
+        self._attempts: dict[str, int] = {}
+        """Session → attempts in a row that came to nothing."""
+
+    # --- deciding -------------------------------------------------------------------------------
+
+    def plan_ahead(self, session: Session, room: int) -> CompactionPlan | None:
+        """What is to be summarized in the background now; None when nothing is.
+
+        After an undo nothing is, until turns would go unsent: it would only be done again.
+        """
+        return None if session.summary_undone else self.plan(session, room)
+
+    def plan(self, session: Session, room: int) -> CompactionPlan | None:
+        """What is due to be summarized; None when nothing is, or too many attempts failed.
+
+        `room` is what summary and recent turns may take together. For the thread that adds
+        messages.
+        """
+        if session.read_only or self.given_up(session):
+            return None
+        self._count(session)
+        tokens = summary_tokens(session.summary, self._counter.count)
+        limits = self.limits.within(room)
+        return plan_compaction(session.history, session.summarized, tokens, limits)
+
+    def plan_all(self, session: Session) -> CompactionPlan | None:
+        """What `compact_now` would do; None when there is nothing to summarize."""
+        self._count(session)
+        return plan_all(session.history, session.summarized, self.limits)
+
+    def given_up(self, session: Session) -> bool:
+        """Whether so many attempts failed that only `/compact` tries again."""
+        return self._attempts.get(session.id, 0) >= MOST_ATTEMPTS
+
+    def preview(self, session: Session) -> Preview | None:
+        """What `compact_now` would do, and what is at risk; None when there is nothing to do."""
+        from assistant.memory.at_risk import at_risk, count_by_kind  # see the summarizer
+
+        plan = self.plan_all(session)
+        if plan is None:
+            return None
+        history = session.history
+        covered = history.slice(plan.covered)
+        return Preview(
+            covered,
+            history.slice(plan.kept),
+            history.tokens(plan.covered),
+            count_by_kind(at_risk(said(session, covered))),
+        )
+
+    # --- doing ----------------------------------------------------------------------------------
+
+    def compact(self, session: Session, plan: CompactionPlan, instructions: str = "") -> Compacted:
+        """Summarize what the plan covers, and put the summary in force.
+
+        Waits for a summary that is just being written. What is said meanwhile is not covered and
+        stays as it is. Raises CompactionError, and then everything is as it was; so it is after
+        Ctrl-C.
+        """
+        session.require_writable()
+        with self._one_at_a_time():
+            return self._compact(session, plan, instructions)
+
+    def compact_due(self, session: Session, room: int) -> Compacted | None:
+        """Summarize what is due, and None when nothing is, or no more: the turn waits for it."""
+        with self._one_at_a_time():
+            plan = self.plan(session, room)
+            return None if plan is None else self._compact(session, plan, "")
+
+    def compact_now(self, session: Session, instructions: str = "") -> Compacted:
+        """Summarize all but the newest turns, due or not."""
+        session.require_writable()
+        with self._one_at_a_time():
+            plan = self.plan_all(session)
+            if plan is None:
+                raise CompactionError(
+                    "There is nothing to summarize yet: the newest turns stay word for word."
+                )
+            return self._compact(session, plan, instructions)
+
+    def give_way(self) -> None:
+        """A reply is wanted: a summary in the background is put off where both need one model."""
+        if self._gives_way:
+            self.stop()
+
+    def stop(self) -> None:
+        """End the summary that is just being written, if any. Everything stays as it was."""
+        if self._busy.locked():
+            self._summarizer.stop()
+
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Wait for a summary that is being written; Ctrl-C while waiting ends that one."""
+        try:
+            self._busy.acquire()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def _compact(self, session: Session, plan: CompactionPlan, instructions: str) -> Compacted:
+        if plan.covered.start != session.summarized:
+            raise CompactionStopped("Another summary came first. Nothing was changed.")
+        history, previous, count = session.history, session.summary, self._counter.count
+        covered = history.slice(plan.covered)
+        before = history.tokens(plan.covered) + summary_tokens(previous, count)
+        try:
+            summary = self._summarizer.summarize(said(session, covered), previous, instructions)
+            summary = msgspec.structs.replace(summary, covers=(history[0].id, covered[-1].id))
+            session.summarize(summary, after=previous)
+        except CompactionStopped:
+            raise
+        except CompactionError as error:
+            self._attempts[session.id] = self._attempts.get(session.id, 0) + 1
+            if self.given_up(session):
+                raise CompactionError(f"{error} {self._what_fills(session)}") from error
+            raise
+        self._attempts.pop(session.id, None)
+        return Compacted(summary, len(covered), before, summary_tokens(summary, count))
+
+    def _what_fills(self, session: Session) -> str:
+        """What a user should know when summarizing is given up."""
+        history = session.history
+        recent = range(session.summarized, len(history))
+        largest = max(recent, key=lambda at: history.tokens(range(at, at + 1)))
+        tokens = history.tokens(range(largest, largest + 1))
+        return (
+            f"It failed {MOST_ATTEMPTS} times and is not tried again by itself: /compact does. "
+            f"{len(recent)} messages with {history.tokens(recent):,} tokens wait to be summarized; "
+            f"the largest is in turn {history[largest].turn} ({tokens:,} tokens)."
+        )
+
+    def _count(self, session: Session) -> None:
+        """Make the counts of what may be sent true for our encoding."""
+        session.history.count_newest(
+            self._counter.encoding,
+            lambda one: message_tokens(one, self._counter.count),
+            self.limits.tokens,
+            passed_over=session.rejected,
+        )
+
+
+def said(session: Session, messages: Sequence[Message]) -> list[Message]:
+    """Messages without turns that were rejected: a model would refuse them again."""
+    rejected = session.rejected
+    return [one for one in messages if one.turn not in rejected]

@@ -1,0 +1,149 @@
+"""The words keyword search goes by, made the same way for what was said and for what is asked.
+
+Milvus is given these terms instead of the text, because its own analyzers differ between its
+embedded form and its servers and none finds a word in Chinese. Each term is one alphanumeric run
+in lower case, which every one of them leaves as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+#: A longer run of letters and digits is no word: only its beginning is kept.
+LONGEST_TERM = 64
+
+# Function words say how a sentence is built, not what it is about.
+STOP_WORDS = frozenset(
+    """
+    a about after again all also am an and any are as at be because been before being between both
+    but by can could did do does doing down during each few for from further had has have having
+    he her here hers herself him himself his how i if in into is it its itself just may me might
+    more most must my myself no nor not now of off on once only or other our ours ourselves out
+    over own same shall she should so some such than that the their theirs them themselves then
+    there these they this those through to too under until up us very was we were what when where
+    which while who whom whose why will with would you your yours yourself yourselves
+    """.split()
+)
+STOP_CHARACTERS = frozenset(
+    "的了是在我你您他她它们这那哪有和与及也就都而着或吗呢吧啊呀哦嗯么之其被把给对从到很太"
+    "什谁怎个些还又再曾过会能可以要想得地为于"
+)
+
+# Past forms that no suffix rule leads back to the word a question uses: "did I buy", "I bought".
+_IRREGULAR = {
+    past: base
+    for base, pasts in (
+        line.split(":")
+        for line in """
+        become:became; begin:began begun; bite:bit bitten; blow:blew blown; break:broke broken;
+        bring:brought; build:built; buy:bought; catch:caught; choose:chose chosen; come:came;
+        draw:drew drawn; drink:drank drunk; drive:drove driven; eat:ate eaten; fall:fell fallen;
+        feed:fed; feel:felt; fight:fought; find:found; fly:flew flown; forget:forgot forgotten;
+        freeze:froze frozen; get:got gotten; give:gave given; go:went gone; grow:grew grown;
+        hang:hung; hear:heard; hide:hid hidden; hold:held; keep:kept; know:knew known;
+        lead:led; leave:left; lend:lent; lose:lost; make:made; mean:meant; meet:met; pay:paid;
+        ride:rode ridden; ring:rang rung; rise:rose risen; run:ran; say:said; see:saw seen;
+        sell:sold; send:sent; shake:shook shaken; shine:shone; shoot:shot; show:shown;
+        sing:sang sung; sit:sat; sleep:slept; speak:spoke spoken; spend:spent; stand:stood;
+        steal:stole stolen; stick:stuck; swim:swam swum; take:took taken; teach:taught;
+        tear:tore torn; tell:told; think:thought; throw:threw thrown; understand:understood;
+        wake:woke woken; wear:wore worn; win:won; write:wrote written;
+        child:children; person:people; man:men; woman:women; foot:feet; tooth:teeth; wife:wives;
+        life:lives
+        """.replace("\n", " ").split(";")
+    )
+    for past in pasts.split()
+    for base in [base.strip()]
+}
+
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+_HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
+_UNSPACED = _HAN + _KANA + _HANGUL
+
+_IS_HAN = re.compile(f"[{_HAN}]")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_CONTRACTION = re.compile(r"(?<=[^\W\d_])(?:n't|'(?:s|re|ve|ll|d|m))(?![^\W_])")
+_GROUPED_DIGITS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# A word, or a code: runs joined by single hyphens, dots, slashes or underscores.
+_WORD = re.compile(rf"[^\W_{_UNSPACED}]+(?:[-./_][^\W_{_UNSPACED}]+)*|[{_UNSPACED}]+")
+_PART = re.compile(r"[^\W\d_]+|\d+")
+_RUN = re.compile(r"[^\W_]+")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in their order, repeated as often as they stand there.
+
+    English words are stemmed, and function words left out; Chinese comes as characters and pairs
+    of neighbours, Japanese and Korean as pairs; a code such as PX-4471 as a whole and in its
+    parts. Any string is taken, in time linear in its length.
+    """
+    return list(_terms(_folded(text)))
+
+
+def _folded(text: str) -> str:
+    """In lower case, without accents, compatibility forms replaced, groups of digits joined."""
+    if not text.isascii():
+        text = text.replace("\u2019", "'")
+        apart = unicodedata.normalize("NFKD", text)
+        # The Japanese voicing marks make other letters, not accented ones.
+        text = "".join(c for c in apart if unicodedata.category(c)[0] != "M" or c in "\u3099\u309a")
+    text = unicodedata.normalize("NFC", text.casefold()).lower()
+    return _GROUPED_DIGITS.sub("", _CONTRACTION.sub(" ", text))
+
+
+def _terms(text: str) -> Iterator[str]:
+    for found in _WORD.finditer(text):
+        word = found.group()
+        if _UNSPACED_RUN.match(word):
+            yield from _characters_and_pairs(word)
+        elif word.isalpha():
+            yield from _word(word)
+        else:
+            yield from _code(word)
+
+
+def _word(word: str) -> Iterator[str]:
+    if word not in STOP_WORDS:
+        yield _stem(word[:LONGEST_TERM])
+
+
+def _code(code: str) -> Iterator[str]:
+    runs = _RUN.findall(code)
+    mixed = not code.isdigit() and any(c.isdigit() for c in code)
+    if len(runs) > 1 and mixed:
+        yield "".join(runs)[:LONGEST_TERM]
+    for run in runs:
+        if run.isalpha():
+            yield from _word(run)
+        elif ordinal := _ORDINAL.fullmatch(run):
+            yield ordinal.group(1)[:LONGEST_TERM]
+        else:
+            yield run[:LONGEST_TERM]
+            parts = _PART.findall(run)
+            if len(parts) > 1:
+                yield from (part[:LONGEST_TERM] for part in parts)
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> str:
+    return str(EnglishStemmer().stemWord(_IRREGULAR.get(word, word))) if word.isascii() else word
+
+
+def _characters_and_pairs(run: str) -> Iterator[str]:
+    previous = ""
+    for character in run:
+        if character in STOP_CHARACTERS:
+            previous = ""
+            continue
+        if previous:
+            yield previous + character
+        if _IS_HAN.match(character) or len(run) == 1:
+            yield character
+        previous = character
