@@ -30,7 +30,7 @@ STATEMENTS: frozenset[Kind] = frozenset({"rule", "promise", "preference", "about
 """Kinds whose value is what was said, and not a thing in it."""
 
 WEIGHTS: Mapping[Kind, float] = {
-    "rule": 10, "code": 9, "date": 8, "amount": 8, "promise": 7, "preference": 7, "time": 6,
+    "rule": 10, "code": 9, "date": 8, "amount": 8, "promise": 7, "preference": 7, "time": 7,
     "about": 5, "link": 5, "name": 4, "number": 3, "negation": 3,
 }  # fmt: skip
 """What stays when not everything can."""
@@ -73,7 +73,7 @@ def _in_message(message: Message, question: str) -> list[KeptItem]:
     scan = _Scan(message, message.role, text, question, _fences(text))
     found: list[KeptItem] = []
     position = 0
-    for sentence in sentences(text):
+    for sentence in sentences(text, [(value.start, value.end) for value in values]):
         first = position
         while position < len(values) and values[position].start < sentence[1]:
             position += 1
@@ -133,8 +133,9 @@ class _Scan(msgspec.Struct, frozen=True):
 
 def _in_sentence(scan: _Scan, sentence: Span, values: Sequence[Value]) -> list[KeptItem]:
     own = scan.is_own(sentence)
-    corrects = bool(own and _CORRECTS.search(scan.text, *sentence))
-    denied = _denied(scan.text, sentence, values) if corrects else {}
+    marked = bool(own and _CORRECTS.search(scan.text, *sentence))
+    denied = _denied(scan.text, sentence, values, marked) if own else {}
+    corrects = marked or bool(denied)
     statement = _statement(scan, sentence, values) if own else None
     told = [value for value in values if value not in denied]
     spans = [statement.span] if statement else []
@@ -174,74 +175,80 @@ def _most_important(items: list[KeptItem], most: int) -> list[KeptItem]:
 # --- statements ---------------------------------------------------------------------------------
 
 _RULE = re.compile(
-    r"(?:^|[,:;]\s|\b(?:please|and|but|you should|you must|so) )"
-    r"(?:please )?(?:always|never(?! mind)|don't ever|do not|don't(?! (?:worry|you|know|think|mind"
-    r"|have|see))"
-    r"|stop \w+ing|make sure|remember(?: that|:| i )|keep (?:your|the|all|it|answers|replies)"
-    r"|only (?:use|answer|reply|give|write|speak|show|send)|call me|address me"
-    r"|(?:answer|reply|respond|write|speak)(?: to)?(?: me)? (?:only )?in )"
+    r"(?:^|[,:;]\s|\bplease |\byou (?:should|must) )(?:please )?"
+    r"(?:always(?! been)|never(?! (?:mind|saw|thought|had|been|knew|felt|heard|give up|\w+ed\b))"
+    r"|don't ever|(?:do not|don't)(?! (?:worry|you|they|we|i|know|think|mind|have|see|feel|forget"
+    r"|let|give up|get me|be (?:afraid|sorry|shy)|stop|even|really|want|like|need)\b)"
+    r"|stop \w+ing|make sure|remember(?: that|:| i )|keep (?:your|the|all|answers|replies)"
+    r"|only (?:use|answer|reply|give|write|speak|show|send)|call me(?! (?:at|on|back|when|if))"
+    r"|address me|(?:answer|reply|respond|write|speak)(?: to)?(?: me)? (?:only )?in )"
     r"|\bfrom now on\b|\bgoing forward\b|\bfrom here on\b|\bin (?:the )?future,"
     r"|\bi(?:'d)? (?:want|need|like|expect) you to (?:always|never|stop|use|answer|reply|call"
-    r"|keep)\b"
-    r"|\bevery time (?:i|you)\b|\bwhenever i (?:ask|say|mention|write|send)\b"
-    r"|\bplease (?:don't|never|always|avoid|use|stop|no)\b"
-    r"|\b(?:must|should)(?: (?:always|never)|(?<=you must) not|(?<=you should) not)\b"
-    r"|^(?:please )?(?!(?:is|are|was|do|does|did|can|could|will|would|have|has|i|we|he|she|it|they"
-    r"|the|my|what|how|why|who|when|where)\b)[a-z-]+ [^,.?!]{0,60}\b"
-    r"(?:everything (?:you|i)|every time"
-    r"|each time|before you|when you|whenever|any time|unless i)\b"
-    r"|\b(?:answers|replies|reports|emails) (?:must|should) (?:be|not|never|always|have)\b"
-    r"|(?:^|[，,。；：\s])请?(?:你)?(?:以后|今后|从现在起|从今往后|从今天起|往后)(?![，,]?(?:再说|有空|的事))"
+    r"|keep)\b|\bplease (?:avoid|use|stop|no)\b|\b(?:must|should) (?:always|never)\b"
+    r"|\bevery time i\b|\bwhenever i (?:ask|say|mention|write|send)\b"
+    r"|\b(?:answers|replies|reports|emails) (?:must|should) (?:be|not|have)\b"
+    r"|\byou(?:'re| are) (?:not )?(?:supposed|allowed) to\b|\byou (?:won't|mustn't|shouldn't)\b"
+    r"|\bno more than [^,.]{1,30} (?:at a time|per|in (?:a|an|one|each))\b"
+    r"|^(?:please )?(?:write|give|use|show|put|express|sign|format|translate|list|spell|quote|start"
+    r"|end|mark) (?:all|every|each|any|my \w+s)\b"
+    r"|^(?:when|if) i (?!was|am|were|had|have|could|would|can)\w+[^,.?!]{0,60}, (?:please |you |then )?"
+    r"(?!i\b|i'|we\b|he\b|she\b|they\b|it\b|my\b|the\b|will\b|would\b)[a-z]+ "
+    # An order that holds for every case: "double-check each sum before you answer".
+    r"|^(?:please )?(?!(?:is|are|was|do|does|did|can|could|will|would|have|has|i|we|you|he|she|it"
+    r"|they|the|my|what|how|why|who|when|where)\b)[a-z-]+ [^,.?!]{0,60}\b"
+    r"(?:everything (?:you|i)|every time|each time|before you|whenever|any time|unless i)\b"
+    r"|(?:^|[，,。；：\s])请?你?(?:以后|今后|从现在起|从今往后|从今天起|往后)"
+    r"(?!我(?:也|们|会|想|要|就)|[，,]?(?:再说|有空|的事))"
     r"|每次(?=[^。！？]{0,20}(?:请|都要|都用|先|要用|别|不要))|一律|永远(?:不要|别|用)|千万(?:别|不要)"
-    r"|请(?:你|您)?(?:不要|别|勿|用|始终|务必|一定|记住|叫我|总是|只|都)|务必|切记|记住[，：:]?(?!了)"
+    r"|请[你您]?(?:不要|别|勿|用|始终|务必|一定|记住|叫我|总是|只|都)|务必|切记|记住[，：:]?(?!了)"
     r"|(?:^|[，,。；\s])(?:不要再?|别再?|必须|不许|禁止|只能用|只用|不准)(?!客气|担心|着急|说是)"
     r"|(?<!我)(?<!们)(?<!也)(?:不要|别|必须|一定要|一定得)(?=[^，。]{0,6}"
     r"(?:我|用|写|说|提|叫|给|推荐|告诉|问|含|发|加|带|先))|(?<!我)(?<!们)都(?:要|得|请)?用"
-    r"|(?:回答|回复|邮件|报告|称呼)[^，。]{0,6}(?:必须|不要|别|要用|都用|一律|请用)|(?:^|[，,])(?:叫|称呼)我",
+    r"|(?<!我)(?<!们)都(?:不要|别)|你?(?:回答|回复|写|翻译|总结)[^，。我]{0,8}(?:时候?|的时候)[，,]?"
+    r"[^，。我]{0,8}(?:用|先|要|别|得)"
+    r"|(?:回答|回复|邮件|报告|称呼)[^，。]{0,6}(?:必须|不要|别|要用|都用|一律|请用)"
+    r"|(?:^|[，,])(?:叫|称呼)我",
     re.IGNORECASE,
 )
 _PROMISE = re.compile(
-    r"\bremind me\b|\bdon't let me forget\b|\bdon't forget\b|\bi promised?\b|\bremember to\b"
-    r"|\bi(?:'ll| will| have to| need to| must|'ve got to| should|'m going to|'m supposed to"
-    r"| owe)\s"
+    r"(?:^|[,;] |\bplease |\byou |\band |\bto )remind me\b(?! (?:of|why|how|what)\b)"
+    r"|\bdon't (?:let me )?forget\b|\bi promised?\b|\bremember to\b"
+    r"|\bi(?:'ll| will| have to| need to| must|'ve got to| should|'m going to|'m supposed to)\s"
     r"(?:\w+ ){0,2}?(?:send|call|pay|bring|give|return|email|book|finish|submit|deliver|meet|pick"
-    r"|write|get back|let you know|renew|cancel|hand in|file|sign|buy|order|prepare|transfer|reply|fix"
-    r"|check)"
+    r"|write|renew|cancel|hand in|file|sign|buy|order|prepare|transfer|reply|fix|check)\b(?! up\b)"
     r"|\bi owe\b|\bdeadline\b|\b(?:is|are) due\b|\bdue (?:on|by)\b"
-    r"|提醒我|别忘了?|不要忘|我答应|我保证|记得|截止|(?:我|我们)(?:会|要|得|必须|需要|打算|还要|应该)"
-    r"[^，。]{0,10}(?:给|发|寄|还|打|交|带|付|订|买|取|续|提交|完成|回复|准备|联系|签)",
+    r"|提醒我|别忘了?|不要忘|我答应|我保证|记得(?=[^，。]{0,12}[给去买交还带打发付订取])|截止"
+    r"|我们?(?:会|要|得|必须|需要|打算|还要|应该)[^，。]{0,10}"
+    r"(?:给(?!我)|寄|还给|还钱|打电话|交|付|订|续|提交|完成|回复|准备好|联系|签)",
     re.IGNORECASE,
 )
 _PREFERENCE = re.compile(
     r"\bi(?: really| also| still| absolutely| always| usually| much| strongly| do)*"
     r" (?:don't |do not |never )?(?:like|love|prefer|hate|dislike|enjoy|can't stand|adore"
-    r"|can't eat)\b"
-    r"(?! (?:that|this|it|the idea|how|your|to know|what|you\b))"
+    r"|can't eat)\b(?! (?:that|this|it|the idea|how|your|to know|what|you\b))"
     r"|\ballergic to\b|\bmy favou?rite\b|\bi'd rather\b"
     r"|\bi (?:don't|never|can't|do not) (?:eat|drink|take)\b"
-    r""
-    r"|\b(?:i'm|i am|is|are) (?:an? )?(?:strict )?(?:vegetarian|vegan|lactose|gluten|left-handed|colou?r ?blind|diabetic"
-    r"|not a fan)"
-    r"|我(?:们)?[^，。；我你您他她]{0,8}?"
-    r"(?:喜欢|讨厌|爱吃|爱喝|偏好|偏爱|习惯用?|爱看|爱听|爱玩|不吃|不喝|不爱|热爱"
-    r"|钟爱)(?!你|这个主意|[。！!]?$)|吃素|吃斋"
-    r"|对[^，。]{1,12}过敏|忌口|不能吃|不能喝|我的最爱",
+    r"|\b(?:i'm|i am|is|are) (?:an? )?(?:strict )?(?:vegetarian|vegan|lactose|gluten|left-handed"
+    r"|colou?r ?blind|diabetic)\b|\bi'm not a fan\b"
+    r"|我(?:们)?[^，。；我你您他她]{0,8}?(?:喜欢|讨厌|爱吃|爱喝|偏好|偏爱|(?<!的)习惯|爱看|爱听|爱玩|不吃"
+    r"|不喝|不爱|热爱|钟爱)(?!你|这个主意|的(?![^，。]{0,12}是)|[。！!]?$)"
+    r"|吃素|吃斋|对[^，。]{1,12}过敏|忌口|不能吃|不能喝|我的最爱",
     re.IGNORECASE,
 )
 _ABOUT = re.compile(
-    r"\bi(?:'m| am) (?:an? (?!bit|little|lot|few|fan)|from |based in )|\bi work (?:as|at|for|in)\b"
-    r"|\bi live (?:in|at|on|with)\b|\bi(?:'ve)? (?:moved|was born|grew up)\b|\bmy job\b|\bi study\b"
+    r"\bi(?:'m| am) (?:an? (?!bit|little|lot|few|fan|part|huge|big|great|good)|from |based in )"
+    r"|\bi work (?:as|at|for|in)\b|\bi live (?:in|at|on|with)\b|\bi(?:'ve)? moved to\b"
+    r"|\bi (?:was born|grew up)\b|\bi study\b|\bmy (?:blood type|address|birthday|job title)\b"
     r"|\bi have (?:an?|two|three|four|\d) (?:\w+ )?(?:kids?|child|children|sons?|daughters?|dogs?"
-    r"|cats?|brothers?|sisters?|siblings)\b|\bmy (?:blood type|address|birthday|size|job title)\b"
-    r"|我是(?:一名|一位|一个|个|做|学|搞|教)|我(?:现在)?住在?|我在[^，。]{1,12}(?:工作|上班|读|上学)"
+    r"|cats?|brothers?|sisters?|siblings)\b"
+    r"|我是(?:一名|一位|一个|个|做|学|搞|教)|我(?:现在)?住在?|我在[^，。想思考]{1,12}(?:工作|上班|读书|上学)"
     r"|我擅长|我来自|我的职业|我从事|我家有|我的(?:血型|地址|生日|尺码)",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
     r"\bi (?:don't|do not|can't|cannot|am not|won't|no longer) (?:have|own|drive|work|live|use"
-    r"|speak|smoke|married|travel|fly|swim|want|need)\b|\bi'm not (?!sure|going|really)|\bwe (?:decided"
-    r" not|won't|don't have|can't)\b|我(?:们)?(?:没有|不会|不能|不再|不想|还没|不打算)"
-    r"(?!想到|意识|关系)",
+    r"|speak|smoke|travel|fly|swim)\b|\bi'm not (?:married|working|vegetarian|allergic|available)\b"
+    r"|\bwe decided not\b|我们?(?:没有(?=[车房狗猫孩钱护驾签])|不会(?=[开游说做])|不再|不打算|没结婚)",
     re.IGNORECASE,
 )
 _USER_STATEMENTS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
@@ -304,13 +311,11 @@ def _statement_span(text: str, sentence: Span, at: int, values: Sequence[Value])
 # --- values -------------------------------------------------------------------------------------
 
 _CORRECTS = re.compile(
-    r"\bactually\b|\bcorrection\b|\bi meant?\b|\bsorry\b|\bmy mistake\b|\bscratch that\b"
-    r"|\bno longer\b"
-    r"|\binstead\b|\bmoved?\b|\bchanged?\b|\brescheduled\b|\bpushed\b|\bpostponed\b"
-    r"|\bbrought forward\b"
-    r"|\bwrong\b|\brather than\b|\bnot\b|\bisn't\b|\bupdated?\b|\bis now\b|\braised?\b|\bcut to\b"
-    r"|改[到成为了]|更正|纠正|说错|记错|搞错|应该是|其实|不对|换[到成]|推迟|提前到|调整|不是|变成|现在是"
-    r"|调到|延到|涨到|降到",
+    r"\bactually\b|\bcorrection\b|\bi meant\b|\bsorry\b|\bmy mistake\b|\bscratch that\b"
+    r"|\bno longer\b|\binstead\b|\bmoved\b|\bchanged\b|\brescheduled\b|\bpushed\b|\bpostponed\b"
+    r"|\bbrought forward\b|\bwrong\b|\bupdated?\b|\bis now\b|\b(?:is|are) [^,.]{1,40} now\b"
+    r"|\braised to\b|\bcut to\b|改[到成为了]|更正|纠正|说错|记错|搞错|应该是|其实|不对|换[到成]|推迟"
+    r"|提前到|调整|变成|现在是|调到|延到|涨到|降到",
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
@@ -322,13 +327,15 @@ _MOVED_FROM = re.compile(r"(?:\bfrom|从|由|原来是?|原定)\s?(?:the |at )?$
 _MOVED_TO = re.compile(r"\s?(?:to|->|→|改|换|推|提|调|延|变|涨|降)", re.IGNORECASE)
 
 _STANDING = re.compile(
-    r"\b(?:is|are|by|due|until|deadline|budget|appointment|birthday|meeting|flight|train|rent|fee"
-    r"|deposit|password|code|number|reference|account|address|my|our|weigh|tall|exam|interview|visa"
+    r"\b(?:by|due|until|deadline|budget|appointment|birthday|meeting|flight|train|rent|fee"
+    r"|deposit|password|code|number|reference|account|address|weight?|tall|exam|interview|visa"
     r"|passport|wedding|anniversary|contract|expires?|starts?|ends?|arrives?|leaves?|needs?|must)\b"
-    r"|是|为|截止|之前|以前|预算|生日|会议|开会|航班|高铁|火车|押金|房租|密码|号|到期|面试|考试|签证|护照"
+    r"|截止|之前|以前|预算|生日|会议|开会|航班|高铁|火车|押金|房租|密码|号|到期|面试|考试|签证|护照"
     r"|婚礼|纪念日|合同|开始|结束|出发|身高|体重",
     re.IGNORECASE,
 )
+# What makes a bare figure worth a line: "the total is 4,210", 总数是4210.
+_TELLING = re.compile(r"\b(?:is|are|my|our)\b|是|为", re.IGNORECASE)
 _INCIDENTAL = re.compile(
     r"\b(?:about|around|roughly|took|ran|spent|already|ago|yesterday|today|tonight|last|watched|read"
     r"|walked|saw|was|were|paid|cost)\b|大约|左右|花了|跑了|走了|看了|昨天|今天|刚|上周|已经|差不多|用了|只剩",
@@ -347,13 +354,16 @@ _FAREWELL = re.compile(
 )
 
 
-def _denied(text: str, sentence: Span, values: Sequence[Value]) -> dict[Value, Value]:
-    """Which value is taken back, and for which: "4pm, not 3pm"; "从周四改到周五"."""
+def _denied(text: str, sentence: Span, values: Sequence[Value], marked: bool) -> dict[Value, Value]:
+    """Which value is taken back, and for which: "4pm, not 3pm"; "从周四改到周五".
+
+    "From 3pm to 4pm" takes nothing back unless a word marks the sentence as a correction.
+    """
     plain = narrow(text)
     denied: dict[Value, Value] = {}
     for value in values:
         before = plain[max(sentence[0], value.start - 20) : value.start]
-        moved = _MOVED_FROM.search(before) and _MOVED_TO.match(plain, value.end)
+        moved = marked and _MOVED_FROM.search(before) and _MOVED_TO.match(plain, value.end)
         others = [
             one for one in values if one.kind == value.kind and not one.key.is_same(value.key)
         ]
@@ -417,10 +427,10 @@ def _valued(scan: _Scan, value: Value, clause: _Clause, old: Value | None) -> Ke
     said = narrow(scan.text[slice(*clause.span)])
     standing = bool(_STANDING.search(said))
     if value.relative:
-        planned = clause.corrects or (_PLAN.search(said) and not _FAREWELL.search(said))
+        planned = bool(old) or (_PLAN.search(said) and not _FAREWELL.search(said))
         if not (scan.role == "user" and clause.own and planned):
             return None
-    if value.bare and not (clause.own and standing):
+    if value.bare and not (clause.own and (standing or _TELLING.search(said))):
         return None
     incidental = bool(_INCIDENTAL.search(said)) and value.kind not in ("code", "link")
     # Figures in an answer are mostly advice, and asked for again they come again.

@@ -81,10 +81,17 @@ GENERIC = frozenset(
 # --- where sentences and clauses stand ----------------------------------------------------------
 
 
-def sentences(text: str) -> Iterator[Span]:
-    """Where each sentence stands, without the white space around it."""
-    start = 0
+def sentences(text: str, unbroken: Sequence[Span] = ()) -> Iterator[Span]:
+    """Where each sentence stands, without the white space around it.
+
+    What stands in `unbroken`, in order, is not parted: "Dec. 2027".
+    """
+    start = at = 0
     for end in _SENTENCE_END.finditer(text):
+        while at < len(unbroken) and unbroken[at][1] <= end.start():
+            at += 1
+        if at < len(unbroken) and unbroken[at][0] <= end.start() and end.end() < unbroken[at][1]:
+            continue
         if span := _stripped(text, start, end.end()):
             yield span
         start = end.end()

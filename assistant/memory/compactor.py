@@ -101,7 +101,9 @@ class Compactor:
 
     def preview(self, session: Session) -> Preview | None:
         """What `compact_now` would do, and what is at risk; None when there is nothing to do."""
-        from assistant.memory.at_risk import at_risk, count_by_kind  # see the summarizer
+        # Here, as in the summarizer.
+        from assistant.memory.at_risk import at_risk, count_by_kind
+        from assistant.memory.kept import merged
 
         plan = self.plan_all(session)
         if plan is None:
@@ -112,7 +114,7 @@ class Compactor:
             covered,
             history.slice(plan.kept),
             history.tokens(plan.covered),
-            count_by_kind(at_risk(said(session, covered))),
+            count_by_kind(merged(at_risk(said(session, covered)))),
         )
 
     # --- doing ----------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ from assistant.messages import KeptItem
 
 ROLE_WEIGHTS: Mapping[str, float] = {"user": 1.0, "assistant": 0.4, "tool": 0.3}
 PASSING_WEIGHT = 0.3
+GRAVE_WEIGHT = 1.3
+"""Of an allergy, and of a correction: without it the old value stands."""
+_ALLERGY = re.compile("allerg|过敏", re.IGNORECASE)
 HALF_LIFE = 200
 """Turns after which a thing counts half."""
 
@@ -86,8 +89,9 @@ def _by_text(items: Iterable[KeptItem]) -> dict[str, list[KeptItem]]:
 def _score(item: KeptItem, newest: int) -> float:
     passing = PASSING_WEIGHT if item.passing else 1.0
     repeated = 1 + 0.15 * log2(item.said)
+    grave = GRAVE_WEIGHT if item.replaces or _ALLERGY.search(item.text) else 1.0
     age: float = 0.5 ** ((newest - item.turn) / HALF_LIFE)
-    return WEIGHTS[item.kind] * ROLE_WEIGHTS.get(item.role, 0.0) * passing * repeated * age
+    return WEIGHTS[item.kind] * ROLE_WEIGHTS.get(item.role, 0.0) * passing * repeated * grave * age
 
 
 def _best(items: Sequence[KeptItem], scores: Mapping[int, float], most: int) -> list[KeptItem]:
@@ -375,7 +379,7 @@ def _one_meant(
     if not best:
         return None
     top = max(share for share, _, _ in best)
-    enough = 0.0 if certain else 0.5
+    enough = 0.0 if certain else (0.6 if item.kind in STATEMENTS else 0.5)
     fits = [(place, one) for share, place, one in best if share == top and share >= enough]
     if not fits or _apart({_subject(one) for _, one in fits}):
         return None

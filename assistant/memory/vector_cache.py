@@ -128,7 +128,8 @@ class VectorCache:
                 raise
             log.warning("The vector cache %s is damaged (%s) and made anew", path, error)
         self._release()
-        path.unlink(missing_ok=True)
+        for part in (path, path.with_name(f"{path.name}-journal")):
+            part.unlink(missing_ok=True)
         return use(self._file(path))
 
     def _file(self, path: Path) -> sqlite3.Connection:

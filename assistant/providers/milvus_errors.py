@@ -141,9 +141,12 @@ _BY_ERRNO: dict[int | None, str] = {
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what led to it. pymilvus raises errors from themselves: a ring."""
+    seen: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None:
+    while cause is not None and cause not in seen:
         yield cause
+        seen.append(cause)
         cause = cause.__cause__
 
 

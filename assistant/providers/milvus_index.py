@@ -432,7 +432,7 @@ def _open_server(place: IndexPlace, owner: Owner, shape: Shape, timeout: float) 
     pymilvus = import_pymilvus()
     client = pymilvus.MilvusClient(uri, token=place.token or "", timeout=timeout, dedicated=True)
     try:
-        lite = "lite" in client.get_server_version(timeout=timeout)
+        lite = client.get_server_version(timeout=timeout).startswith("milvus_lite")
         name, shape = _make_ready_on_server(pymilvus, client, shape, lite=lite)
     except BaseException:
         client.close()
@@ -503,7 +503,7 @@ def _make_indexes(client: Any, name: str, shape: Shape, *, lite: bool) -> None:
     Vectors are of length one, so their inner product is their cosine, and cheaper. Milvus Lite
     needs no index for them: it compares all of them either way, and keeps no second copy then.
     """
-    wanted = {}
+    wanted: dict[str, dict[str, Any]] = {}
     if shape.dimension and not lite:
         wanted["dense"] = {"index_type": "AUTOINDEX", "metric_type": "IP"}
     if shape.keyword:
