@@ -33,7 +33,6 @@ from assistant.memory.model_profiles import DEFAULT_WINDOW, ModelProfiles
 from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 from assistant.memory.titles import title_from_reply, title_from_words
 from assistant.messages import Language, Message
 from assistant.protocols import ChatModel, Embedder, TokenCounter
@@ -44,6 +43,7 @@ from assistant.turn import BudgetLimits, Pipeline, Turn
 from assistant.worker import Worker
 
 if TYPE_CHECKING:
+    from assistant.memory.summarizer import Summarizer
     from assistant.providers.openai_chat import OpenAIChat
 
 log = logging.getLogger(__name__)
@@ -235,7 +235,7 @@ def build_app(
             token=values.memory.milvus_token,
             user=_memory_user(settings, new_id),
         ),
-        _embedder(values, None if private else data / "vectors.sqlite3"),
+        lambda: _embedder(values, None if private else data / "vectors.sqlite3"),
         store,
         data / "index.json",
         submit=worker.submit,
@@ -418,8 +418,10 @@ def _compactor(
         )
         return profile.ours(profile.window)
 
-    return Compactor(
-        Summarizer(
+    def summarizer() -> Summarizer:
+        from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
+
+        return Summarizer(
             lambda: model().another(memory.summary_model),
             counter,
             {
@@ -432,7 +434,10 @@ def _compactor(
             SummaryBounds(memory.summary_words, memory.kept_tokens),
             window=window,
             clock=clock,
-        ),
+        )
+
+    return Compactor(
+        summarizer,
         counter,
         CompactionLimits(
             tokens=min(budget.trigger, budget.history),
@@ -445,7 +450,31 @@ def _compactor(
 
 
 def _embedder(values: Settings, cache: Path | None) -> Embedder | None:
-    return None
+    """The embedder that is set, or an embedded one; None when words alone are wanted.
+
+    Raises EmbedderUnavailable when there is none of that kind.
+    """
+    from assistant.memory.vector_cache import CachedEmbedder, VectorCache
+
+    model, memory = values.model, values.memory
+    embedder: Embedder
+    if memory.embedding_model and values.uses_endpoint:
+        from assistant.providers.openai_embedder import OpenAIEmbedder
+
+        embedder = OpenAIEmbedder(
+            memory.embedding_model,
+            base_url=model.base_url,
+            api_key=model.api_key,
+            timeout=model.timeout,
+            max_retries=model.retries,
+        )
+    elif memory.embedder == "none":
+        return None
+    else:
+        from assistant.providers.local_embedder import embedded_embedder
+
+        embedder = embedded_embedder(None if memory.embedder == "auto" else memory.embedder)
+    return CachedEmbedder(embedder, VectorCache(cache))
 
 
 def _memory_user(settings: LoadedSettings, new_id: Callable[[], str]) -> str:

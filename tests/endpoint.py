@@ -5,9 +5,9 @@
         ...
         assert endpoint.requests[0]["messages"][-1]["content"] == "Hi."
 
-Each answer queued is for one request. With none queued it repeats what the user said. As a program
-of its own, `python -m tests.endpoint --echo --delay 0.05` prints its address and serves until it
-is killed.
+Each answer queued is for one request. With none queued it repeats what the user said, and embeds
+texts by the letters in them. As a program of its own, `python -m tests.endpoint --echo --delay
+0.05` prints its address and serves until it is killed.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ class Endpoint:
         """The bodies of the requests for a reply, in the order they came."""
         self.authorizations: list[str | None] = []
         """The Authorization header of each of them."""
+        self.embedded: list[dict[str, Any]] = []
+        """The bodies of the requests for vectors, in the order they came."""
         self.models: list[str | dict[str, Any]] = [MODEL]
         """What GET /v1/models lists: names, or whole entries."""
         self._answers: deque[_Answer] = deque()
+        self._vectors: deque[_Answer] = deque()
         self._delay = delay
         self._key = key
         self._lock = threading.Lock()
@@ -118,6 +121,21 @@ class Endpoint:
         """Queue a stream of exactly these lines."""
         self._add(_Answer(lines=tuple(lines), headers={"Content-Type": content_type}))
 
+    def embed(
+        self,
+        body: object = None,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        end: str = "",
+    ) -> None:
+        """Queue an answer to a request for vectors: a string is sent as text, else as JSON.
+
+        `end` breaks the connection ("break") or falls silent ("stall") instead.
+        """
+        with self._lock:
+            self._vectors.append(_Answer(status=status, body=body, headers=headers or {}, end=end))
+
     def client_left(self, timeout: float = 5.0) -> bool:
         """Whether a client leaves its reply unread within `timeout` seconds; each counts once."""
         return self._left.acquire(timeout=timeout)
@@ -130,12 +148,26 @@ class Endpoint:
         with self._lock:
             self.requests.append(request)
             self.authorizations.append(authorization)
-            if self._key is not None and authorization != f"Bearer {self._key}":
-                error = {"message": f"Bad key: {authorization}", "code": "invalid_api_key"}
-                return _Answer(status=401, body={"error": error})
+            if refusal := self._refusal(authorization):
+                return refusal
             if self._answers:
                 return self._answers.popleft()
         return _Answer(f"You said: {_typed(request)}", delay=self._delay)
+
+    def _next_vectors(self, request: dict[str, Any], authorization: str | None) -> _Answer:
+        with self._lock:
+            self.embedded.append(request)
+            if refusal := self._refusal(authorization):
+                return refusal
+            if self._vectors:
+                return self._vectors.popleft()
+        return _Answer(body=embeddings([embedding(text) for text in request["input"]]))
+
+    def _refusal(self, authorization: str | None) -> _Answer | None:
+        if self._key is None or authorization == f"Bearer {self._key}":
+            return None
+        error = {"message": f"Bad key: {authorization}", "code": "invalid_api_key"}
+        return _Answer(status=401, body={"error": error})
 
     def _listed(self) -> list[dict[str, Any]]:
         return [
@@ -148,6 +180,7 @@ class Endpoint:
 
         class Handler(_Handler):
             next_answer = staticmethod(endpoint._next)
+            next_vectors = staticmethod(endpoint._next_vectors)
             listed = staticmethod(endpoint._listed)
             left = endpoint._left
             ending = endpoint._ending
@@ -171,10 +204,11 @@ class _Answer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request. The four class attributes are filled in by the endpoint."""
+    """One request. The five class attributes are filled in by the endpoint."""
 
     protocol_version = "HTTP/1.1"
     next_answer: Callable[[dict[str, Any], str | None], _Answer]
+    next_vectors: Callable[[dict[str, Any], str | None], _Answer]
     listed: Callable[[], list[dict[str, Any]]]
     left: threading.Semaphore
     ending: threading.Event
@@ -193,10 +227,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/v1/chat/completions":
+        answers = {"/v1/chat/completions": self.next_answer, "/v1/embeddings": self.next_vectors}
+        if self.path not in answers:
             self._send_whole(404, "404 page not found", {})
             return
-        answer = self.next_answer(request, self.headers.get("Authorization"))
+        answer = answers[self.path](request, self.headers.get("Authorization"))
         try:
             self._send(answer, request)
         except ConnectionError:
@@ -292,6 +327,21 @@ class _Server(ThreadingHTTPServer):
                 # It may be gone already, from the other side.
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
+
+
+def embedding(text: str) -> list[float]:
+    """How often each letter stands in `text`, and one more for anything else."""
+    return [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"] + [1.0]
+
+
+def embeddings(vectors: Sequence[object]) -> dict[str, Any]:
+    """The body of an answer with these vectors, as OpenAI sends it."""
+    entries = [
+        {"object": "embedding", "index": index, "embedding": vector}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return {"object": "list", "data": entries, "model": MODEL, "usage": usage}
 
 
 def _lines(answer: _Answer, request: dict[str, Any]) -> Iterator[str]:

@@ -57,7 +57,7 @@ class Talk:
             limits=limits,
             clock=clock,
             compactor=Compactor(
-                Summarizer(
+                lambda: Summarizer(
                     lambda: self.summarizer,
                     FakeCounter(),
                     {"en": SummaryPrompts("Sum up.", "Shorten."), "zh": SummaryPrompts("总结", "缩短")},

@@ -11,7 +11,6 @@ from assistant.commands.outputs import Output, Table, Text, Work
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
 from assistant.memory.indexer import IndexStatus
-from assistant.memory.log_search import search_logs
 from assistant.messages import Recalled
 from assistant.prompt import Recollection
 
@@ -68,6 +67,8 @@ def search(context: CommandContext, argument: str) -> Output:
     """Find exact words in all sessions. "Words in quotes" must stand together."""
     if not argument:
         raise UsageError("Which words should be found?")
+    from assistant.memory.log_search import search_logs
+
     found = search_logs(context.store, argument, FOUND_SHOWN + 1)
     if not found:
         return Text(f"No session holds these words: {argument}")

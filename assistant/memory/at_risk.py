@@ -185,7 +185,8 @@ _RULE = re.compile(
     r"|\bfrom now on\b|\bgoing forward\b|\bfrom here on\b|\bin (?:the )?future,"
     r"|\bi(?:'d)? (?:want|need|like|expect) you to (?:always|never|stop|use|answer|reply|call"
     r"|keep)\b|\bplease (?:avoid|use|stop|no)\b|\b(?:must|should) (?:always|never)\b"
-    r"|\bevery time i\b|\bwhenever i (?:ask|say|mention|write|send)\b"
+    r"|\b(?:every|any|each) ?time i\b|^in (?:code|e?mails?|letters|answers|replies|reports)\b[^.?!]{0,30} "
+    r"(?:use|prefer|avoid|write|put|add|start|end)\b|凡是|只(?:考虑|推荐|接受)|下次[^，。]{0,6}请|先[跟问和]我|\bwhenever i (?:ask|say|mention|write|send)\b"
     r"|\b(?:answers|replies|reports|emails) (?:must|should) (?:be|not|have)\b"
     r"|\byou(?:'re| are) (?:not )?(?:supposed|allowed) to\b|\byou (?:won't|mustn't|shouldn't)\b"
     r"|\bno more than [^,.]{1,30} (?:at a time|per|in (?:a|an|one|each))\b"
@@ -202,7 +203,7 @@ _RULE = re.compile(
     r"|每次(?=[^。！？]{0,20}(?:请|都要|都用|先|要用|别|不要))|一律|永远(?:不要|别|用)|千万(?:别|不要)"
     r"|请[你您]?(?:不要|别|勿|用|始终|务必|一定|记住|叫我|总是|只|都)|务必|切记|记住[，：:]?(?!了)"
     r"|(?:^|[，,。；\s])(?:不要再?|别再?|必须|不许|禁止|只能用|只用|不准)(?!客气|担心|着急|说是)"
-    r"|(?<!我)(?<!们)(?<!也)(?:不要|别|必须|一定要|一定得)(?=[^，。]{0,6}"
+    r"|(?<!我)(?<!们)(?<!也)(?:不要|别(?!忘)|必须|一定要|一定得)(?=[^，。]{0,6}"
     r"(?:我|用|写|说|提|叫|给|推荐|告诉|问|含|发|加|带|先))|(?<!我)(?<!们)都(?:要|得|请)?用"
     r"|(?<!我)(?<!们)都(?:不要|别)|你?(?:回答|回复|写|翻译|总结)[^，。我]{0,8}(?:时候?|的时候)[，,]?"
     r"[^，。我]{0,8}(?:用|先|要|别|得)"
@@ -211,13 +212,16 @@ _RULE = re.compile(
     re.IGNORECASE,
 )
 _PROMISE = re.compile(
-    r"(?:^|[,;] |\bplease |\byou |\band |\bto )remind me\b(?! (?:of|why|how|what)\b)"
+    r"(?:^|[,;] |\bplease |\b(?:can|could|will|would) you |\band )(?:remind|ping|nudge|wake|alert) me\b(?! (?:of|why|how|what)\b)"
     r"|\bdon't (?:let me )?forget\b|\bi promised?\b|\bremember to\b"
     r"|\bi(?:'ll| will| have to| need to| must|'ve got to| should|'m going to|'m supposed to)\s"
     r"(?:\w+ ){0,2}?(?:send|call|pay|bring|give|return|email|book|finish|submit|deliver|meet|pick"
     r"|write|renew|cancel|hand in|file|sign|buy|order|prepare|transfer|reply|fix|check)\b(?! up\b)"
-    r"|\bi owe\b|\bdeadline\b|\b(?:is|are) due\b|\bdue (?:on|by)\b"
+    r"|\bi(?:'ve got| still have| have| need) to (?!admit|say|be\b|agree|confess|laugh|wonder|know"
+    r"|go\b|see\b|ask\b|try\b|think\b)\w+|\bi(?: have)? (?:told [\w ]{1,20}|said|promised [\w ]{0,20}) i(?:'d|'ll| will"
+    r"| would)\b|\bi owe\b|\bdeadline\b|\b(?:is|are) due\b|\bdue (?:on|by)\b"
     r"|提醒我|别忘了?|不要忘|我答应|我保证|记得(?=[^，。]{0,12}[给去买交还带打发付订取])|截止"
+    r"|(?:之前|以前|前)[^，。]{0,3}(?:要|得|必须)|(?:要|得)把[^，。]{1,12}(?:给|寄|交|还)|答应(?:了|过)"
     r"|我们?(?:会|要|得|必须|需要|打算|还要|应该)[^，。]{0,10}"
     r"(?:给(?!我)|寄|还给|还钱|打电话|交|付|订|续|提交|完成|回复|准备好|联系|签)",
     re.IGNORECASE,
@@ -229,19 +233,21 @@ _PREFERENCE = re.compile(
     r"|\ballergic to\b|\bmy favou?rite\b|\bi'd rather\b"
     r"|\bi (?:don't|never|can't|do not) (?:eat|drink|take)\b"
     r"|\b(?:i'm|i am|is|are) (?:an? )?(?:strict )?(?:vegetarian|vegan|lactose|gluten|left-handed"
-    r"|colou?r ?blind|diabetic)\b|\bi'm not a fan\b"
+    r"|colou?r ?blind|diabetic)\b|\bi'm not (?:a fan|into)\b"
+    r"|\bi only (?:eat|drink|wear|buy|use|listen|watch)\b|\bdo(?:es)?n't agree with me\b"
+    r"|\bcan't (?:have|eat|drink|tolerate)\b"
     r"|我(?:们)?[^，。；我你您他她]{0,8}?(?:喜欢|讨厌|爱吃|爱喝|偏好|偏爱|(?<!的)习惯|爱看|爱听|爱玩|不吃"
     r"|不喝|不爱|热爱|钟爱)(?!你|这个主意|的(?![^，。]{0,12}是)|[。！!]?$)"
-    r"|吃素|吃斋|对[^，。]{1,12}过敏|忌口|不能吃|不能喝|我的最爱",
+    r"|吃素|吃斋|对[^，。]{1,12}过敏|忌口|不能吃|不能喝|我的最爱|更愿意|宁愿|宁可|受不了|口味|不想(?=[坐吃喝去住])",
     re.IGNORECASE,
 )
 _ABOUT = re.compile(
     r"\bi(?:'m| am) (?:an? (?!bit|little|lot|few|fan|part|huge|big|great|good)|from |based in )"
-    r"|\bi work (?:as|at|for|in)\b|\bi live (?:in|at|on|with)\b|\bi(?:'ve)? moved to\b"
+    r"|\bi work (?:as|at|for|in)\b|\b(?:i|we) live (?:in|at|on|with|near|by|outside)\b|\bi(?:'ve)? moved to\b"
     r"|\bi (?:was born|grew up)\b|\bi study\b|\bmy (?:blood type|address|birthday|job title)\b"
-    r"|\bi have (?:an?|two|three|four|\d) (?:\w+ )?(?:kids?|child|children|sons?|daughters?|dogs?"
+    r"|\b(?:i|we) have (?:(?:an?|two|three|four|\d) )?(?:\w+ )?(?:twins|kids?|child|children|sons?|daughters?|dogs?"
     r"|cats?|brothers?|sisters?|siblings)\b"
-    r"|我是(?:一名|一位|一个|个|做|学|搞|教)|我(?:现在)?住在?|我在[^，。想思考]{1,12}(?:工作|上班|读书|上学)"
+    r"|我是(?:一名|一位|一个|个|做|学|搞|教)|我(?:现在)?住在?|我在[^，。想思考]{1,12}(?:工作|上班|读书|上学|当|教)"
     r"|我擅长|我来自|我的职业|我从事|我家有|我的(?:血型|地址|生日|尺码)",
     re.IGNORECASE,
 )
@@ -344,8 +350,8 @@ _INCIDENTAL = re.compile(
 _PLAN = re.compile(
     r"\b(?:appointment|meeting|dentist|doctor|flight|train|exam|interview|deadline|due|trip|visit"
     r"|birthday|party|call|pick|pay|send|submit|check-?in|delivery|arriv\w+|leav\w+|return|class|lesson"
-    r"|concert|dinner|lunch|reservation|booked|surgery|review|presentation|conference|remind|moved?)\b"
-    r"|约|会|出差|考试|面试|交|还|截止|生日|飞|火车|高铁|医生|牙医|见|提醒|课|聚餐|体检|手术|答辩|改",
+    r"|concert|dinner|lunch|reservation|booked|surgery|review|presentation|conference|remind|moved?"
+    r"|have|has|going to|will|need)\b|'ll\b|去|要|有|约|会|出差|考试|面试|交|还|截止|生日|飞|火车|高铁|医生|牙医|见|提醒|课|聚餐|体检|手术|答辩|改",
     re.IGNORECASE,
 )
 
@@ -430,7 +436,8 @@ def _valued(scan: _Scan, value: Value, clause: _Clause, old: Value | None) -> Ke
         planned = bool(old) or (_PLAN.search(said) and not _FAREWELL.search(said))
         if not (scan.role == "user" and clause.own and planned):
             return None
-    if value.bare and not (clause.own and (standing or _TELLING.search(said))):
+    untold = value.bare and not (standing or _TELLING.search(said))
+    if value.bare and not (clause.own and scan.role == "user"):
         return None
     incidental = bool(_INCIDENTAL.search(said)) and value.kind not in ("code", "link")
     # Figures in an answer are mostly advice, and asked for again they come again.
@@ -441,7 +448,7 @@ def _valued(scan: _Scan, value: Value, clause: _Clause, old: Value | None) -> Ke
         _clause_text(scan, clause.span, clause.values),
         scan.message.turn,
         scan.role,
-        passing=not clause.own or advice or (incidental and not standing),
+        passing=not clause.own or advice or untold or (incidental and not standing),
         corrects=clause.corrects,
         replaces=_line(scan.text[old.start : old.end]) if old else "",
     )
@@ -475,7 +482,7 @@ _NAME = re.compile(
     rf"|\b(?P<c>(?:Dr|Mr|Mrs|Ms|Prof)\.? {_CAPITALISED})"
     r"|(?:我叫|名字叫|名字是)(?P<d>[\u4e00-\u9fff]{2,4}|[A-Za-z]{2,20})(?=[，。,.\s!！；;]|$)"
     r"|(?:姐姐|妹妹|哥哥|弟弟|妈妈|爸爸|妻子|老婆|丈夫|老公|儿子|女儿|老板|同事|朋友|医生|老师|房东|邻居)"
-    r"(?:名?叫|是)(?P<e>[\u4e00-\u9fff]{2,3}|[A-Z][a-z]+)(?=[，。,.\s!！；;的]|$)"
+    r"(?:名?叫|是|姓)(?P<e>[\u4e00-\u9fff]{1,3}|[A-Z][a-z]+)(?=[，。,.\s!！；;的]|$)"
     r"|(?P<f>[王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶]"
     r"(?:先生|女士|老师|医生|经理|总监|教授|大夫|律师))"
 )

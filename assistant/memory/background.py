@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from assistant.memory.language import language_of
 from assistant.messages import Language, Summary
 
 _SUMMARY: dict[Language, tuple[str, str, str]] = {
@@ -52,6 +51,8 @@ def time_note(now: datetime) -> str:
 
 def recalled_block(text: str) -> str:
     """Recalled exchanges, as they stand after the user's message."""
+    from assistant.memory.language import language_of  # here, as its patterns take long to compile
+
     opening, closing = _RECALLED[language_of(text)]
     return f"{opening}\n{text}\n{closing}"
 

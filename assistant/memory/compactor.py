@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,11 +18,13 @@ from assistant.memory.compaction_plan import (
     plan_compaction,
 )
 from assistant.memory.session import Session
-from assistant.memory.summarizer import Summarizer
 from assistant.memory.background import summary_tokens
 from assistant.memory.token_budget import message_tokens
 from assistant.messages import Kind, Message, Summary
 from assistant.protocols import TokenCounter
+
+if TYPE_CHECKING:
+    from assistant.memory.summarizer import Summarizer
 
 #: Attempts that made nothing smaller, after which only the user starts another.
 MOST_ATTEMPTS = 3
@@ -52,21 +56,28 @@ class Compactor:
 
     def __init__(
         self,
-        summarizer: Summarizer,
+        make_summarizer: Callable[[], Summarizer],
         counter: TokenCounter,
         limits: CompactionLimits,
         *,
         gives_way: bool = False,
     ) -> None:
-        """`gives_way`: the summarizer's model can't answer beside it, so a turn comes first."""
+        """The summarizer is made when it is first needed: most conversations stay short.
+
+        `gives_way`: its model can't answer beside it, so a turn comes first.
+        """
         self.limits = limits
-        self._summarizer = summarizer
+        self._make_summarizer = make_summarizer
         self._counter = counter
         self._gives_way = gives_way
         # Held while a summary is written.
         self._busy = threading.Lock()
         self._attempts: dict[str, int] = {}
         """Session → attempts in a row that came to nothing."""
+
+    @cached_property
+    def _summarizer(self) -> Summarizer:
+        return self._make_summarizer()
 
     # --- deciding -------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ comparison puts into the index what it misses.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,18 +19,18 @@ import msgspec
 
 from assistant.errors import (
     EmbedderError,
+    EmbedderUnavailable,
     IndexBroken,
     IndexLocked,
     MemoryIndexError,
 )
-from assistant.memory.corpus_statistics import CorpusStatistics
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.session_store import FileState, SessionStore
-from assistant.memory.terms import terms
 from assistant.messages import Exchange
 from assistant.protocols import Embedder, IndexHome, IndexRow, MemoryIndex
 
 if TYPE_CHECKING:
+    from assistant.memory.corpus_statistics import CorpusStatistics
     from assistant.protocols import Vector
 
 log = logging.getLogger(__name__)
@@ -100,7 +99,7 @@ class Indexer:
     def __init__(
         self,
         home: IndexHome,
-        embedder: Embedder | None,
+        make_embedder: Callable[[], Embedder | None],
         store: SessionStore,
         kept_path: Path,
         *,
@@ -110,8 +109,13 @@ class Indexer:
         monotonic: Callable[[], float],
         on: bool = True,
     ) -> None:
-        """`on` False leaves the index alone: words are looked for in the logs then."""
-        self.embedder = embedder
+        """`make_embedder` may take a second, so it is called on the worker.
+
+        `on` False leaves the index alone: words are looked for in the logs then.
+        """
+        self.embedder: Embedder | None = None
+        """Known once the index was opened; None where words alone are searched."""
+        self._make_embedder: Callable[[], Embedder | None] | None = make_embedder
         self.statistics: CorpusStatistics | None = None
         self._home = home
         self._store = store
@@ -225,11 +229,19 @@ class Indexer:
 
     def _vectors(self) -> tuple[str | None, int | None]:
         """The embedder's name and dimension, or neither when words alone are searched."""
+        if self._make_embedder is not None:
+            make, self._make_embedder = self._make_embedder, None
+            try:
+                self.embedder = make()
+            except EmbedderUnavailable as error:
+                self._say_once(str(error))
         if self.embedder is None:
             return None, None
         return self.embedder.name, self.embedder.dimension()
 
     def _gather(self) -> None:
+        from assistant.memory.corpus_statistics import CorpusStatistics  # numpy is loaded here
+
         assert self._index is not None
         sample = self._index.newest(SAMPLE)
         self.statistics = CorpusStatistics.of(sample, self._indexed)
@@ -237,9 +249,12 @@ class Indexer:
     def _not_open(self, state: State, detail: str) -> None:
         self.close()
         self._state, self._detail = state, detail
-        if detail not in self._said:
-            self._said.add(detail)
-            self._say(detail)
+        self._say_once(detail)
+
+    def _say_once(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self._say(sentence)
 
     def _start_anew(self, error: IndexBroken) -> None:
         """What is on the disk can't be used: put it aside, and make it again from the logs."""
@@ -412,12 +427,16 @@ def embedded_text(exchange: Exchange) -> str:
 
 def digest(exchange: Exchange) -> str:
     """16 hexadecimal digits of SHA-256 that change when the exchange does."""
+    import hashlib  # here and below, because the prompt need not wait for it
+
     said = msgspec.json.encode([exchange.user, exchange.assistant])
     return hashlib.sha256(said).hexdigest()[:16]
 
 
 def index_row(exchange: Exchange, vector: Vector | None) -> IndexRow:
     """An exchange as the index holds it."""
+    from assistant.memory.terms import terms
+
     return IndexRow(
         id=exchange.id,
         session=exchange.session,

@@ -104,17 +104,33 @@ def code_pattern(value: str) -> re.Pattern[str]:
 _DIGITS = "零〇一二三四五六七八九"
 _CN = "[零〇一二两三四五六七八九十]{1,3}"
 _CN_LONG = "[零〇一二两三四五六七八九十百千万亿]{1,14}"
-_NUM = r"(?:\d{1,3}(?:[,，' ]\d{3}){1,5}(?:\.\d{1,6})?|\d{1,15}(?:\.\d{1,6})?)"
+_NUM = (
+    r"(?:\d{1,3}(?:\.\d{3}){1,4},\d{2}(?!\d)|\d{1,3}(?:[,，' ]\d{3}){1,5}(?:\.\d{1,6})?"
+    r"|\d{1,15}(?:\.\d{1,6})?)"
+)
+_CN_ROUND = "[一二两三四五六七八九十]{1,3}[百千万亿][零一二两三四五六七八九十百千万]{0,10}"
+_SMALL = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ENGLISH = {
+    **{word: number for number, word in enumerate(_SMALL, 1)},
+    **{word: 10 * number for number, word in enumerate(_TENS, 2)},
+    "a": 1, "hundred": 100, "thousand": 1_000, "million": 1_000_000,
+}  # fmt: skip
+_ENGLISH_WORD = rf"(?:{'|'.join(word for word in _ENGLISH if word != 'a')})"
+_SPELLED = rf"(?:\b(?:a (?=hundred|thousand|million))?{_ENGLISH_WORD}(?:(?: and |[ -]){_ENGLISH_WORD}){{0,8}}\b)"
 _TIMES = r"(?:\s?(?:thousand|million|billion|bn)\b|[kKmM](?![A-Za-z])|\s?[千万亿萬億])"
 _MULTIPLIERS = {
     "k": 1_000, "thousand": 1_000, "千": 1_000, "万": 10_000, "萬": 10_000, "m": 1_000_000,
     "million": 1_000_000, "亿": 100_000_000, "億": 100_000_000, "bn": 10**9, "billion": 10**9,
 }  # fmt: skip
-_FIGURE = re.compile(rf"(?<![\d.,]){_NUM}(?![\d])({_TIMES})?|{_CN_LONG}")
+_FIGURE = re.compile(rf"(?<![\d.,]){_NUM}(?![\d])({_TIMES})?|{_CN_LONG}|(?i:{_SPELLED})")
 _CURRENCIES = (
     ("USD", r"(?:US)?\$|dollars?|bucks?|usd|美元|美金|刀"),
     ("EUR", r"€|euros?|eur|欧元"),
-    ("GBP", r"£|pounds?|gbp|英镑"),
+    ("GBP", r"£|pounds?|quid|gbp|英镑"),
     ("JPY", r"yen|jpy|日元"),
     ("HKD", r"HK\$|hkd|港币|港元"),
     ("CNY", r"¥|yuan|rmb|cny|人民币|元|块钱?|圆"),
@@ -122,9 +138,32 @@ _CURRENCIES = (
 _CURRENCY_SIGNS = tuple((name, re.compile(signs, re.IGNORECASE)) for name, signs in _CURRENCIES)
 
 
+#: From a hundred on: smaller ones are counting words.
+_SPELLED_ROUND = (
+    rf"\b(?:a|{_ENGLISH_WORD})(?:[ -]{_ENGLISH_WORD})?[ -](?:hundred|thousand|million)\b"
+    rf"(?:(?: and |[ -]){_ENGLISH_WORD}){{0,6}}"
+)
+
+
+def english_number(text: str) -> int:
+    """Two hundred and fifty as 250."""
+    total = section = 0
+    for word in re.findall(r"[a-z]+", text.lower()):
+        number = _ENGLISH.get(word, 0)
+        if number >= 1_000:
+            total, section = total + (section or 1) * number, 0
+        elif number == 100:
+            section = (section or 1) * 100
+        else:
+            section += number
+    return total + section
+
+
 def chinese_number(text: str) -> int | None:
-    """三千五百 as 3500; None for what is no number."""
+    """三千五百 as 3500, 一万五 as 15000; None for what is no number."""
     total = section = digit = 0
+    if (short := re.search(r"([百千万亿])[一二三四五六七八九]$", text)) and len(text) > 2:
+        text += {"百": "十", "千": "百", "万": "千", "亿": "千万"}[short[1]]
     for sign in text:
         if sign in "十百千":
             unit = {"十": 10, "百": 100, "千": 1_000}[sign]
@@ -160,8 +199,13 @@ def _figure(match: re.Match[str]) -> str:
     if not text[0].isascii():
         number = chinese_number(text)
         return "" if number is None else str(number)
+    if text[0].isalpha():
+        return str(english_number(text))
     times = (match.group(1) or "").strip().lower()
-    digits = re.sub(r"[,，' ]", "", text[: len(text) - len(match.group(1) or "")])
+    digits = text[: len(text) - len(match.group(1) or "")]
+    if re.fullmatch(r"[\d.]+,\d\d", digits) and "." in digits:
+        digits = digits.replace(".", "").replace(",", ".")
+    digits = re.sub(r"[,，' ]", "", digits)
     try:
         value = Decimal(digits) * _MULTIPLIERS.get(times, 1)
     except InvalidOperation:
@@ -175,24 +219,26 @@ def _currency(text: str) -> str:
 
 _SIGN = r"(?:US\$|HK\$|[$€£¥₹])"
 _MONEY_WORD = (
-    r"(?:(?:dollars?|bucks|euros?|pounds|yuan|rmb|usd|eur|gbp|cny|jpy|yen|hkd)\b"
+    r"(?:(?:dollars?|bucks|quid|grand|euros?|pounds|yuan|rmb|usd|eur|gbp|cny|jpy|yen|hkd)\b"
     r"|美元|美金|欧元|英镑|日元|港币|人民币|元|块钱|(?<=\d\d)块(?![石蛋饼布地肉木玻])|块(?![\u4e00-\u9fff])|[€£])"
 )
 _PRICED = (
     r"(?:\b(?:budget|rent|price|costs?|salary|deposit|fee|quote|loan|bonus|fare|bill|invoice"
-    r"|total|spend)\b(?:[ :=]+(?:is|was|are|be|now|of|at|to|for|about|only|under|the|max|around"
+    r"|total|spend|mortgage|tuition|wages?|premium|pension|worth|quoted|offered|charged?"
+    r"|earns?|owes?|lent|borrowed|saved)\b(?:[ :=]+(?:is|was|are|be|now|of|at|to|for|about|only|under|the|max|around"
     r"|will|should|\w{1,14})){0,6}?[ :=]+"
-    r"|(?:预算|房租|租金|价格|工资|月薪|押金|定金|费用|报价|总价|尾款|学费|贷款|会费)"
+    r"|(?:预算|房租|租金|价格|工资|月薪|押金|定金|费用|报价|总价|尾款|学费|贷款|会费|首付|借|欠|年薪|收入"
+    r"|奖金|存款|彩礼|涨到|降到|红包)"
     r"[^\d，。,；;\n]{0,8})"
 )
 _AMOUNT = re.compile(
     rf"{_SIGN}\s?{_NUM}{_TIMES}?"
     rf"|(?<![\d.,A-Za-z-]){_NUM}{_TIMES}?\s?{_MONEY_WORD}"
-    rf"|{_CN_LONG}\s?{_MONEY_WORD}",
+    rf"|{_CN_LONG}\s?{_MONEY_WORD}|{_SPELLED}\s{_MONEY_WORD}",
     re.IGNORECASE,
 )
 _PRICE = re.compile(
-    rf"{_PRICED}(?P<amount>{_NUM}{_TIMES}?)(?![\d:%/-]|\s?(?:am|pm|days?|weeks?|months?|[年月日天个]))",
+    rf"{_PRICED}(?P<amount>{_NUM}{_TIMES}?|{_CN_ROUND})(?![\d:%/-]|\s?(?:am|pm|days?|weeks?|months?|[年月日天个]))",
     re.IGNORECASE,
 )
 
@@ -215,8 +261,9 @@ _UNIT = (
 )
 _MEASURED = re.compile(rf"(?<![\w.,]){_NUM}{_TIMES}?\s?-?{_UNIT}|(?<![\d.A-Za-z-]){_NUM}\s?{_UNIT}")
 _BARE = re.compile(
-    r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,6})?|\d{3,6}(?:\.\d{1,6})?"
-    r"|\d{1,2}\.\d{1,6})(?:\s?[万亿千])?(?![\w.]*[\d:/])"
+    rf"(?<![A-Za-z0-9_.,:/-])(?:(?:\d{{1,3}}(?:,\d{{3}}){{1,5}}(?:\.\d{{1,6}})?|\d{{3,6}}(?:\.\d{{1,6}})?"
+    rf"|\d{{1,2}}\.\d{{1,6}}){_TIMES}?|\d{{1,3}}{_TIMES})(?![\w.]*[\d:/])|{_CN_ROUND}|{_SPELLED_ROUND}",
+    re.IGNORECASE,
 )
 
 
@@ -248,12 +295,19 @@ _BRITISH_DATE = re.compile(
     rf"(?:,?\s+(?P<y>(?:19|20)\d\d)\b)?",
     re.IGNORECASE,
 )
-_MONTH_YEAR = re.compile(rf"\b{_MONTH},?\s+(?P<y>(?:19|20)\d\d)\b", re.IGNORECASE)
+_MONTH_YEAR = re.compile(
+    rf"\b{_MONTH},?\s+(?P<y>(?:19|20)\d\d)\b"
+    rf"|\b(?:early|mid|late|end of|beginning of)[ -]{_MONTH.replace('month', 'part')}",
+    re.IGNORECASE,
+)
 _CHINESE_DATE = re.compile(
     rf"(?:(?P<y>\d{{4}}|[{_DIGITS}]{{4}})\s?年\s?)?(?P<m>\d{{1,2}}|{_CN})\s?月"
     rf"(?:\s?(?P<d>\d{{1,2}}|{_CN})\s?[日号號])"
 )
-_CHINESE_MONTH = re.compile(r"(?P<y>\d{4})\s?年\s?(?P<m>\d{1,2})\s?月")
+_CHINESE_MONTH = re.compile(
+    rf"(?:(?P<y>\d{{4}})\s?年\s?)(?P<m>\d{{1,2}})\s?月(?!\s?\d)"
+    rf"|(?P<m2>\d{{1,2}}|{_CN})月(?:底|初|中旬|上旬|下旬)"
+)
 _DAY_OF_MONTH = re.compile(
     r"\b(?:on|by|until|till|before|after|due) (?P<d>the \d{1,2}(?:st|nd|rd|th))\b"
     r"|(?<=每月)(?P<e>\d{1,2}[日号])|(?<![\d月])(?P<f>\d{1,2}号)(?=之?前|以前|截止|出发|交|到期)",
@@ -267,8 +321,8 @@ def _dates(plain: str) -> Iterator[Value]:
     yield from _calendar(_CHINESE_DATE, plain, lambda m: (m["y"], m["m"], m["d"]))
     yield from _calendar(_ENGLISH_DATE, plain, lambda m: (m["y"], m["month"], m["d"]))
     yield from _calendar(_BRITISH_DATE, plain, lambda m: (m["y"], m["month"], m["d"]))
-    yield from _calendar(_CHINESE_MONTH, plain, lambda m: (m["y"], m["m"], None))
-    yield from _calendar(_MONTH_YEAR, plain, lambda m: (m["y"], m["month"], None))
+    yield from _calendar(_CHINESE_MONTH, plain, lambda m: (m["y"], m["m"] or m["m2"], None))
+    yield from _calendar(_MONTH_YEAR, plain, lambda m: (m["y"], m["month"] or m["part"], None))
     for match in _DAY_OF_MONTH.finditer(plain):
         group = match.lastgroup or "d"
         day = re.sub(r"\D", "", match[group])
@@ -311,7 +365,7 @@ def _calendar_number(part: str | None) -> int:
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAY = re.compile(
-    r"(?<!last )\b(?P<every>every |each )?(?P<which>next |this |coming )?"
+    r"(?<!last )\b(?P<every>(?:every|each) (?:other |second |third |first |last )?)?(?P<which>next |this |coming )?"
     r"(?P<day>mon|tues|wednes|thurs|fri|satur|sun)day(?P<plural>s)?\b"
     r"|(?<![一二两三四五六七八九十\d半几上])(?P<cn_every>每)?(?P<cn_which>下下|下|这|本)?个?"
     r"(?:周|星期|礼拜)(?P<cn_day>[一二三四五六日天])(?!次)",
@@ -343,6 +397,7 @@ def _relative_dates(plain: str) -> Iterator[Value]:
 _CLOCK = re.compile(
     r"(?<![\w:.$-])(?P<h>\d{1,2})(?:[:.](?P<m>[0-5]\d))?\s?(?P<half>[ap])(?:\.m\.?|m\b)"
     r"|(?<![\d:.-])(?P<h24>[01]?\d|2[0-3]):(?P<m24>[0-5]\d)(?::[0-5]\d)?(?![\d:])"
+    r"|\b(?P<past>half|quarter) (?P<to>past|to) (?P<at>[a-z]{3,6}|\d{1,2})\b"
     r"|\b(?P<word>noon|midnight)\b|\b(?P<oclock>\d{1,2}) o'clock\b",
     re.IGNORECASE,
 )
@@ -372,11 +427,24 @@ def _times(plain: str) -> Iterator[Value]:
             half = "pm" if match["word"].lower() == "noon" else "am"
             yield Value("time", *match.span(), _time_key(12, 0, half))
             continue
+        if match["past"]:
+            yield from _spoken_time(match)
+            continue
         hour = int(match["h"] or match["h24"] or match["oclock"])
         half = f"{match['half'].lower()}m" if match["half"] else ("pm" if hour > 12 else "")
         minute = int(match["m"] or match["m24"] or 0)
         if hour <= 24:
             yield Value("time", *match.span(), _time_key(hour, minute, half))
+
+
+def _spoken_time(match: re.Match[str]) -> Iterator[Value]:
+    """Half past three, quarter to 9."""
+    hour = int(match["at"]) if match["at"].isdecimal() else english_number(match["at"])
+    minute = 30 if match["past"].lower() == "half" else 15
+    if match["to"].lower() == "to":
+        hour, minute = hour + 11, 60 - minute
+    if 1 <= hour <= 23:
+        yield Value("time", *match.span(), _time_key(hour, minute, ""))
 
 
 def _minute(text: str) -> int:
@@ -429,7 +497,7 @@ _PHONE = re.compile(
     r"(?<![\w+.-])(?:\+\d{1,3}[ -]?)?(?:\(\d{2,4}\)[ -]?)?\d{2,4}(?:[ -]\d{2,8}){1,4}(?![\w-])"
 )
 _CODED = re.compile(
-    r"(?:\b(?:code|pin|passcode|ref(?:erence)?|booking|confirmation|order|invoice|ticket|case"
+    r"(?:\b(?:code|pin|combination|coupon|voucher|passcode|ref(?:erence)?|booking|confirmation|order|invoice|ticket|case"
     r"|serial|tracking|account|policy|plate|locker|room|gate|seat|flight|train|platform|extension"
     r"|apartment|apt|box|bay|shelf|id|number)\b\.?(?: (?:number|no\.|code|id))?"
     r"(?: (?:for|of|to|on|at|in)(?: [\w'-]{1,20}){1,4}?)?(?: (?:is|was|has|will|to|now|be))*"
@@ -491,6 +559,8 @@ def _is_code(token: str) -> bool:
     letters = sum(map(str.isalpha, token))
     if not letters:
         return (digits >= 7 and "-" not in token) or (token[0] == "#" and digits >= 2)
+    if re.fullmatch(r"[A-Z]{4,}\d{2,}", token):
+        return True
     if not digits or _MEASURE_OR_WORD.fullmatch(token):
         return False
     if digits >= 3:

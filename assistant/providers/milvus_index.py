@@ -414,7 +414,7 @@ def _open_folder(place: IndexPlace, owner: Owner, shape: Shape, timeout: float) 
             embedded.address, timeout=timeout, dedicated=True, grpc_options=_NO_KEEPALIVE
         )
         name = collection_name(shape, owner)
-        _make_ready(pymilvus, client, name, shape, lite=True, partitioned=False)
+        _make_ready(pymilvus, client, name, shape, lite=True)
         for other in client.list_collections(timeout=OPENING):
             if other != name and is_of_owner(other, owner):
                 client.drop_collection(other, timeout=OPENING)
@@ -464,7 +464,7 @@ def _make_ready_on_server(
     """
     name = collection_name(shape)
     try:
-        _make_ready(pymilvus, client, name, shape, lite=lite, partitioned=True)
+        _make_ready(pymilvus, client, name, shape, lite=lite)
     except pymilvus.MilvusException as error:
         if grpc_status(error):
             raise
@@ -476,16 +476,17 @@ def _make_ready_on_server(
             ) from error
         shape = msgspec.structs.replace(shape, keyword=False)
         name = collection_name(shape)
-        _make_ready(pymilvus, client, name, shape, lite=lite, partitioned=True)
+        _make_ready(pymilvus, client, name, shape, lite=lite)
     return name, shape
 
 
-def _make_ready(
-    pymilvus: Any, client: Any, name: str, shape: Shape, *, lite: bool, partitioned: bool
-) -> None:
+def _make_ready(pymilvus: Any, client: Any, name: str, shape: Shape, *, lite: bool) -> None:
     """Make the collection if need be, and load it: after a start none can be searched."""
     made = not client.has_collection(name, timeout=OPENING)
     if made:
+        # A key by which a user's rows stand together. Milvus 2.3, which has no keyword search,
+        # puts upserted rows where it doesn't look for them; Milvus Lite gains nothing by it.
+        partitioned = shape.keyword and not lite
         fields = schema(pymilvus, shape, partitioned=partitioned)
         client.create_collection(name, schema=fields, consistency_level="Bounded", timeout=OPENING)
     try:

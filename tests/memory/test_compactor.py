@@ -45,7 +45,7 @@ def compactor(model: FakeChatModel) -> Compactor:
         window=lambda: 20_000,
         clock=FakeClock(),
     )
-    return Compactor(writer, FakeCounter(), LIMITS)
+    return Compactor(lambda: writer, FakeCounter(), LIMITS)
 
 
 @pytest.fixture
@@ -274,7 +274,7 @@ def _interrupted_by(
         window=lambda: 20_000,
         clock=FakeClock(),
     )
-    compactor = Compactor(writer, FakeCounter(), LIMITS, gives_way=gives_way)
+    compactor = Compactor(lambda: writer, FakeCounter(), LIMITS, gives_way=gives_way)
     model.before_reply = lambda: action(compactor)
     say(session, 6)
     try:
