@@ -47,6 +47,8 @@ class Endpoint:
         """The bodies of the requests for vectors, in the order they came."""
         self.models: list[str | dict[str, Any]] = [MODEL]
         """What GET /v1/models lists: names, or whole entries."""
+        self.respond: Callable[[dict[str, Any]], str] = lambda body: f"You said: {_typed(body)}"
+        """Makes the reply to a request for which none is queued: by default an echo."""
         self._answers: deque[_Answer] = deque()
         self._vectors: deque[_Answer] = deque()
         self._delay = delay
@@ -152,7 +154,7 @@ class Endpoint:
                 return refusal
             if self._answers:
                 return self._answers.popleft()
-        return _Answer(f"You said: {_typed(request)}", delay=self._delay)
+        return _Answer(self.respond(request), delay=self._delay)
 
     def _next_vectors(self, request: dict[str, Any], authorization: str | None) -> _Answer:
         with self._lock:

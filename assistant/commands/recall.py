@@ -10,7 +10,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Output, Table, Text, Work
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
-from assistant.memory.indexer import IndexStatus
+from assistant.memory.indexer import Indexer, IndexStatus
 from assistant.messages import Recalled
 from assistant.prompt import Recollection
 
@@ -90,34 +90,35 @@ def index(context: CommandContext, argument: str) -> Output:
     if argument not in ("", "rebuild"):
         raise UsageError(f"“{argument}” is nothing /index does.")
     if not argument:
-        return _status_table(context.indexer.status())
+        return status_table(context.indexer.status())
 
     def run(say: Callable[[str], None]) -> Output:
         context.indexer.start_over()
-        return _status_table(followed(context, say))
+        return status_table(followed(context.indexer, say))
 
     return Work("Making the index anew …", run)
 
 
-def followed(context: CommandContext, say: Callable[[str], None]) -> IndexStatus:
+def followed(indexer: Indexer, say: Callable[[str], None]) -> IndexStatus:
     """Tell how far the index is until it is ready, or can't be; Ctrl-C stops it."""
     try:
-        while (status := context.indexer.status()).state in PREPARING:
-            say(f"{status.indexed:,} exchanges indexed, {status.to_do:,} to do …")
+        while (status := indexer.status()).state in PREPARING:
+            say(f"{status.indexed:,} exchanges indexed, {status.to_do:,} to go …")
             time.sleep(LOOK_EVERY)
     except KeyboardInterrupt:
-        context.indexer.stop()
+        indexer.stop()
         raise
     return status
 
 
-def _status_table(status: IndexStatus) -> Output:
+def status_table(status: IndexStatus) -> Table:
+    """What is known of the index, as a person reads it."""
     rows = [
         ("state", status.state),
         ("place", status.place),
         ("embedder", status.embedder),
         ("indexed", f"{status.indexed:,} exchanges"),
-        ("to do", f"{status.to_do:,} exchanges"),
+        ("to compare", f"{status.to_do:,} exchanges"),
     ]
     return Table(("memory index", ""), [row for row in rows if row[1]], note=status.detail)
 
@@ -130,6 +131,8 @@ def _items_table(recollection: Recollection, title: str, above: str = "") -> Out
     if not recollection.items:
         notes.append("Nothing was recalled.")
     note = "\n".join(one for one in notes if one)
+    if not rows:
+        return Text(f"{title}.\n{note}")
     return Table(("turn", "when", "score", "words", "in the prompt"), rows, title, note)
 
 

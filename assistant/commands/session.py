@@ -124,6 +124,7 @@ def _delete(context: CommandContext, reference: str) -> Output:
             context.switch_to(context.store.create(private=at_hand.private))
         if ours:
             context.store.delete(info.id)
+        context.indexer.refresh()
         return Text(f"Deleted: {info.id}. It can't be brought back.")
 
     return Confirm(
@@ -149,6 +150,8 @@ def info_text(session: Session) -> str:
         f"Turns: {session.turns}, messages: {len(session.history)}",
         f"File: {where}",
     ]
+    if session.summary:
+        lines.append(f"Summary: stands for the first {session.summarized} messages (/compact show)")
     if session.forked_from:
         lines.append(f"Copied from: {session.forked_from}")
     if session.read_only:

@@ -23,6 +23,7 @@ from assistant.memory.clauses import (
     with_date,
     without_lead_in,
 )
+from assistant.memory.statements import statement_in
 from assistant.memory.values import Value, find_values, narrow
 from assistant.messages import KeptItem, Kind, Message, Role
 
@@ -40,6 +41,11 @@ LONG = 2_000
 MOST_ITEMS = 16
 MOST_ITEMS_OF_LONG = 8
 MOST_ITEMS_OF_TOOL = 4
+# So many are looked at closely in a sentence, and found in a message before pasted text is passed
+# over: the figures of a table are all alike.
+MOST_VALUES = 20
+ENOUGH_FOUND = 50
+MOST_FENCES = 20
 # Around a long paste the user's own words stand within so many characters of its ends.
 OWN_WORDS = 600
 # Of a longer text its beginning and end are read.
@@ -77,8 +83,9 @@ def _in_message(message: Message, question: str) -> list[KeptItem]:
         first = position
         while position < len(values) and values[position].start < sentence[1]:
             position += 1
-        inside = values[first:position]
-        if inside or scan.is_own(sentence):
+        inside = values[first : min(position, first + MOST_VALUES)]
+        own = scan.is_own(sentence)
+        if own or (inside and len(found) < ENOUGH_FOUND):
             found += _in_sentence(scan, sentence, inside)
     return _most_important(found, scan.most_items)
 
@@ -92,7 +99,7 @@ def _readable(text: str) -> str:
 
 def _fences(text: str) -> list[Span]:
     marks = [match.start() for match in re.finditer(r"```", text)]
-    return list(zip(marks[::2], [*marks[1::2], len(text)], strict=False))
+    return list(zip(marks[::2], [*marks[1::2], len(text)], strict=False))[:MOST_FENCES]
 
 
 def _last_question(message: Message) -> str:
@@ -159,121 +166,20 @@ def _widest(span: Span, spans: Sequence[Span]) -> Span:
     return max(around, key=lambda other: other[1] - other[0])
 
 
-def _most_important(items: list[KeptItem], most: int) -> list[KeptItem]:
-    """The weightiest, in their order; the first of several alike."""
-    seen: set[tuple[Kind, str, str]] = set()
-    unique = []
-    for item in items:
-        if (item.kind, item.value, item.text) not in seen:
-            seen.add((item.kind, item.value, item.text))
-            unique.append(item)
-    ranked = sorted(unique, key=lambda item: (item.passing, -WEIGHTS[item.kind]))
-    chosen = {id(item) for item in ranked[:most]}
-    return [item for item in unique if id(item) in chosen]
+def _most_important(items: Sequence[KeptItem], most: int) -> list[KeptItem]:
+    """The weightiest in their order, no kind before the first of another; nothing twice."""
+    unique = {(item.kind, item.value, item.text): item for item in reversed(items)}
+    found = list(reversed(unique.values()))
+    seen: Counter[Kind] = Counter()
+    ranks: dict[int, tuple[bool, int, float]] = {}
+    for item in found:
+        seen[item.kind] += 1
+        ranks[id(item)] = (item.passing, seen[item.kind], -WEIGHTS[item.kind])
+    chosen = {id(item) for item in sorted(found, key=lambda item: ranks[id(item)])[:most]}
+    return [item for item in found if id(item) in chosen]
 
 
 # --- statements ---------------------------------------------------------------------------------
-
-_RULE = re.compile(
-    r"(?:^|[,:;]\s|\bplease |\byou (?:should|must) )(?:please )?"
-    r"(?:always(?! been)|never(?! (?:mind|saw|thought|had|been|knew|felt|heard|give up|\w+ed\b))"
-    r"|don't ever|(?:do not|don't)(?! (?:worry|you|they|we|i|know|think|mind|have|see|feel|forget"
-    r"|let|give up|get me|be (?:afraid|sorry|shy)|stop|even|really|want|like|need)\b)"
-    r"|stop \w+ing|make sure|remember(?: that|:| i )|keep (?:your|the|all|answers|replies)"
-    r"|only (?:use|answer|reply|give|write|speak|show|send)|call me(?! (?:at|on|back|when|if))"
-    r"|address me|(?:answer|reply|respond|write|speak)(?: to)?(?: me)? (?:only )?in )"
-    r"|\bfrom now on\b|\bgoing forward\b|\bfrom here on\b|\bin (?:the )?future,"
-    r"|\bi(?:'d)? (?:want|need|like|expect) you to (?:always|never|stop|use|answer|reply|call"
-    r"|keep)\b|\bplease (?:avoid|use|stop|no)\b|\b(?:must|should) (?:always|never)\b"
-    r"|\b(?:every|any|each) ?time i\b|^in (?:code|e?mails?|letters|answers|replies|reports)\b[^.?!]{0,30} "
-    r"(?:use|prefer|avoid|write|put|add|start|end)\b|凡是|只(?:考虑|推荐|接受)|下次[^，。]{0,6}请|先[跟问和]我|\bwhenever i (?:ask|say|mention|write|send)\b"
-    r"|\b(?:answers|replies|reports|emails) (?:must|should) (?:be|not|have)\b"
-    r"|\byou(?:'re| are) (?:not )?(?:supposed|allowed) to\b|\byou (?:won't|mustn't|shouldn't)\b"
-    r"|\bno more than [^,.]{1,30} (?:at a time|per|in (?:a|an|one|each))\b"
-    r"|^(?:please )?(?:write|give|use|show|put|express|sign|format|translate|list|spell|quote|start"
-    r"|end|mark) (?:all|every|each|any|my \w+s)\b"
-    r"|^(?:when|if) i (?!was|am|were|had|have|could|would|can)\w+[^,.?!]{0,60}, (?:please |you |then )?"
-    r"(?!i\b|i'|we\b|he\b|she\b|they\b|it\b|my\b|the\b|will\b|would\b)[a-z]+ "
-    # An order that holds for every case: "double-check each sum before you answer".
-    r"|^(?:please )?(?!(?:is|are|was|do|does|did|can|could|will|would|have|has|i|we|you|he|she|it"
-    r"|they|the|my|what|how|why|who|when|where)\b)[a-z-]+ [^,.?!]{0,60}\b"
-    r"(?:everything (?:you|i)|every time|each time|before you|whenever|any time|unless i)\b"
-    r"|(?:^|[，,。；：\s])请?你?(?:以后|今后|从现在起|从今往后|从今天起|往后)"
-    r"(?!我(?:也|们|会|想|要|就)|[，,]?(?:再说|有空|的事))"
-    r"|每次(?=[^。！？]{0,20}(?:请|都要|都用|先|要用|别|不要))|一律|永远(?:不要|别|用)|千万(?:别|不要)"
-    r"|请[你您]?(?:不要|别|勿|用|始终|务必|一定|记住|叫我|总是|只|都)|务必|切记|记住[，：:]?(?!了)"
-    r"|(?:^|[，,。；\s])(?:不要再?|别再?|必须|不许|禁止|只能用|只用|不准)(?!客气|担心|着急|说是)"
-    r"|(?<!我)(?<!们)(?<!也)(?:不要|别(?!忘)|必须|一定要|一定得)(?=[^，。]{0,6}"
-    r"(?:我|用|写|说|提|叫|给|推荐|告诉|问|含|发|加|带|先))|(?<!我)(?<!们)都(?:要|得|请)?用"
-    r"|(?<!我)(?<!们)都(?:不要|别)|你?(?:回答|回复|写|翻译|总结)[^，。我]{0,8}(?:时候?|的时候)[，,]?"
-    r"[^，。我]{0,8}(?:用|先|要|别|得)"
-    r"|(?:回答|回复|邮件|报告|称呼)[^，。]{0,6}(?:必须|不要|别|要用|都用|一律|请用)"
-    r"|(?:^|[，,])(?:叫|称呼)我",
-    re.IGNORECASE,
-)
-_PROMISE = re.compile(
-    r"(?:^|[,;] |\bplease |\b(?:can|could|will|would) you |\band )(?:remind|ping|nudge|wake|alert) me\b(?! (?:of|why|how|what)\b)"
-    r"|\bdon't (?:let me )?forget\b|\bi promised?\b|\bremember to\b"
-    r"|\bi(?:'ll| will| have to| need to| must|'ve got to| should|'m going to|'m supposed to)\s"
-    r"(?:\w+ ){0,2}?(?:send|call|pay|bring|give|return|email|book|finish|submit|deliver|meet|pick"
-    r"|write|renew|cancel|hand in|file|sign|buy|order|prepare|transfer|reply|fix|check)\b(?! up\b)"
-    r"|\bi(?:'ve got| still have| have| need) to (?!admit|say|be\b|agree|confess|laugh|wonder|know"
-    r"|go\b|see\b|ask\b|try\b|think\b)\w+|\bi(?: have)? (?:told [\w ]{1,20}|said|promised [\w ]{0,20}) i(?:'d|'ll| will"
-    r"| would)\b|\bi owe\b|\bdeadline\b|\b(?:is|are) due\b|\bdue (?:on|by)\b"
-    r"|提醒我|别忘了?|不要忘|我答应|我保证|记得(?=[^，。]{0,12}[给去买交还带打发付订取])|截止"
-    r"|(?:之前|以前|前)[^，。]{0,3}(?:要|得|必须)|(?:要|得)把[^，。]{1,12}(?:给|寄|交|还)|答应(?:了|过)"
-    r"|我们?(?:会|要|得|必须|需要|打算|还要|应该)[^，。]{0,10}"
-    r"(?:给(?!我)|寄|还给|还钱|打电话|交|付|订|续|提交|完成|回复|准备好|联系|签)",
-    re.IGNORECASE,
-)
-_PREFERENCE = re.compile(
-    r"\bi(?: really| also| still| absolutely| always| usually| much| strongly| do)*"
-    r" (?:don't |do not |never )?(?:like|love|prefer|hate|dislike|enjoy|can't stand|adore"
-    r"|can't eat)\b(?! (?:that|this|it|the idea|how|your|to know|what|you\b))"
-    r"|\ballergic to\b|\bmy favou?rite\b|\bi'd rather\b"
-    r"|\bi (?:don't|never|can't|do not) (?:eat|drink|take)\b"
-    r"|\b(?:i'm|i am|is|are) (?:an? )?(?:strict )?(?:vegetarian|vegan|lactose|gluten|left-handed"
-    r"|colou?r ?blind|diabetic)\b|\bi'm not (?:a fan|into)\b"
-    r"|\bi only (?:eat|drink|wear|buy|use|listen|watch)\b|\bdo(?:es)?n't agree with me\b"
-    r"|\bcan't (?:have|eat|drink|tolerate)\b"
-    r"|我(?:们)?[^，。；我你您他她]{0,8}?(?:喜欢|讨厌|爱吃|爱喝|偏好|偏爱|(?<!的)习惯|爱看|爱听|爱玩|不吃"
-    r"|不喝|不爱|热爱|钟爱)(?!你|这个主意|的(?![^，。]{0,12}是)|[。！!]?$)"
-    r"|吃素|吃斋|对[^，。]{1,12}过敏|忌口|不能吃|不能喝|我的最爱|更愿意|宁愿|宁可|受不了|口味|不想(?=[坐吃喝去住])",
-    re.IGNORECASE,
-)
-_ABOUT = re.compile(
-    r"\bi(?:'m| am) (?:an? (?!bit|little|lot|few|fan|part|huge|big|great|good)|from |based in )"
-    r"|\bi work (?:as|at|for|in)\b|\b(?:i|we) live (?:in|at|on|with|near|by|outside)\b|\bi(?:'ve)? moved to\b"
-    r"|\bi (?:was born|grew up)\b|\bi study\b|\bmy (?:blood type|address|birthday|job title)\b"
-    r"|\b(?:i|we) have (?:(?:an?|two|three|four|\d) )?(?:\w+ )?(?:twins|kids?|child|children|sons?|daughters?|dogs?"
-    r"|cats?|brothers?|sisters?|siblings)\b"
-    r"|我是(?:一名|一位|一个|个|做|学|搞|教)|我(?:现在)?住在?|我在[^，。想思考]{1,12}(?:工作|上班|读书|上学|当|教)"
-    r"|我擅长|我来自|我的职业|我从事|我家有|我的(?:血型|地址|生日|尺码)",
-    re.IGNORECASE,
-)
-_NEGATION = re.compile(
-    r"\bi (?:don't|do not|can't|cannot|am not|won't|no longer) (?:have|own|drive|work|live|use"
-    r"|speak|smoke|travel|fly|swim)\b|\bi'm not (?:married|working|vegetarian|allergic|available)\b"
-    r"|\bwe decided not\b|我们?(?:没有(?=[车房狗猫孩钱护驾签])|不会(?=[开游说做])|不再|不打算|没结婚)",
-    re.IGNORECASE,
-)
-_USER_STATEMENTS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("rule", _RULE),
-    ("promise", _PROMISE),
-    ("preference", _PREFERENCE),
-    ("about", _ABOUT),
-    ("negation", _NEGATION),
-)
-_ASSISTANT_PROMISE = re.compile(
-    r"\bi(?:'ll| will) (?:remind|send|email|check back|follow up|book|keep an eye|let you know)\b"
-    r"|\bi promise\b|我会(?:提醒|发|给你发|通知|帮你(?:订|查|留意))|我答应",
-    re.IGNORECASE,
-)
-# A subject before "always" or "never" tells a habit, not a rule.
-_HABIT = re.compile(
-    r"\b(?:i|he|she|it|we|they|who|that)(?:'s|'ve)? (?:\w+ )?(?:always|never)\b", re.I
-)
-_QUESTION = re.compile(r"[?？]['\"”’)]?$")
 
 
 class _Statement(msgspec.Struct, frozen=True):
@@ -286,18 +192,11 @@ def _statement(scan: _Scan, sentence: Span, values: Sequence[Value]) -> _Stateme
     # Longer than three kept clauses, it is no sentence of a conversation.
     if end - start > 600:
         return None
-    text = narrow(scan.text[start:end])
-    asked = bool(_QUESTION.search(text))
-    kinds = _USER_STATEMENTS if scan.role == "user" else (("promise", _ASSISTANT_PROMISE),)
-    for kind, pattern in kinds:
-        match = pattern.search(text)
-        if match is None or (kind == "rule" and _HABIT.search(text)):
-            continue
-        # "Do you know what I like?" tells nothing; "can you always use euros?" asks for a rule.
-        if asked and not (kind == "rule" or "remind" in match.group() or "提醒" in match.group()):
-            continue
-        return _Statement(kind, _statement_span(scan.text, sentence, start + match.start(), values))
-    return None
+    found = statement_in(narrow(scan.text[start:end]), scan.role)
+    if found is None:
+        return None
+    kind, at = found
+    return _Statement(kind, _statement_span(scan.text, sentence, start + at, values))
 
 
 def _statement_span(text: str, sentence: Span, at: int, values: Sequence[Value]) -> Span:
@@ -317,11 +216,11 @@ def _statement_span(text: str, sentence: Span, at: int, values: Sequence[Value])
 # --- values -------------------------------------------------------------------------------------
 
 _CORRECTS = re.compile(
-    r"\bactually\b|\bcorrection\b|\bi meant\b|\bsorry\b|\bmy mistake\b|\bscratch that\b"
-    r"|\bno longer\b|\binstead\b|\bmoved\b|\bchanged\b|\brescheduled\b|\bpushed\b|\bpostponed\b"
-    r"|\bbrought forward\b|\bwrong\b|\bupdated?\b|\bis now\b|\b(?:is|are) [^,.]{1,40} now\b"
-    r"|\braised to\b|\bcut to\b|改[到成为了]|更正|纠正|说错|记错|搞错|应该是|其实|不对|换[到成]|推迟"
-    r"|提前到|调整|变成|现在是|调到|延到|涨到|降到",
+    r"\b(?:actually|correction|i meant|sorry|my mistake|scratch that|no longer|instead|moved"
+    r"|changed|rescheduled|pushed|postponed|brought forward|wrong|updated?|is now"
+    r"|(?:is|are) [^,.]{1,40} now|raised to|cut to)\b"
+    r"|改[到成为了]|更正|纠正|说错|记错|搞错|应该是|其实|不对|换[到成]|推迟|提前到|调整|变成|现在是"
+    r"|调到|延到|涨到|降到",
     re.IGNORECASE,
 )
 _DENIED_BEFORE = re.compile(
@@ -343,20 +242,21 @@ _STANDING = re.compile(
 # What makes a bare figure worth a line: "the total is 4,210", 总数是4210.
 _TELLING = re.compile(r"\b(?:is|are|my|our)\b|是|为", re.IGNORECASE)
 _INCIDENTAL = re.compile(
-    r"\b(?:about|around|roughly|took|ran|spent|already|ago|yesterday|today|tonight|last|watched|read"
-    r"|walked|saw|was|were|paid|cost)\b|大约|左右|花了|跑了|走了|看了|昨天|今天|刚|上周|已经|差不多|用了|只剩",
+    r"\b(?:about|around|roughly|took|ran|spent|already|ago|yesterday|today|tonight|last|watched"
+    r"|read|walked|saw|was|were|paid|cost)\b"
+    r"|大约|左右|花了|跑了|走了|看了|昨天|今天|刚|上周|已经|差不多|用了|只剩",
     re.IGNORECASE,
 )
 _PLAN = re.compile(
     r"\b(?:appointment|meeting|dentist|doctor|flight|train|exam|interview|deadline|due|trip|visit"
-    r"|birthday|party|call|pick|pay|send|submit|check-?in|delivery|arriv\w+|leav\w+|return|class|lesson"
-    r"|concert|dinner|lunch|reservation|booked|surgery|review|presentation|conference|remind|moved?"
-    r"|have|has|going to|will|need)\b|'ll\b|去|要|有|约|会|出差|考试|面试|交|还|截止|生日|飞|火车|高铁|医生|牙医|见|提醒|课|聚餐|体检|手术|答辩|改",
+    r"|birthday|party|call|pick|pay|send|submit|check-?in|delivery|arriv\w+|leav\w+|return|class"
+    r"|lesson|concert|dinner|lunch|reservation|booked|surgery|review|presentation|conference"
+    r"|remind|moved?|have|has|going to|will|need)\b|'ll\b"
+    r"|[去要有约会交还飞见课改]|出差|考试|面试|截止|生日|火车|高铁|医生|牙医|提醒|聚餐|体检|手术|答辩",
     re.IGNORECASE,
 )
-
 _FAREWELL = re.compile(
-    r"\b(?:see|talk to) you\b|(?:明天|后天|周.|下周|回头)见[。！!~]?$", re.IGNORECASE
+    r"\b(?:see|talk to) you\b|(?:明天|后天|周.|下周|回头)(?:再)?见[。！!~]?$", re.IGNORECASE
 )
 
 

@@ -63,7 +63,7 @@ class IndexStatus(msgspec.Struct, frozen=True):
     """Its name, or why words alone are searched."""
     indexed: int
     to_do: int
-    """Exchanges that are in the logs and not in the index yet, as far as is known."""
+    """Exchanges in the logs that are still to be compared with the index."""
     detail: str
     """Why it is not ready, in words."""
 
@@ -185,6 +185,15 @@ class Indexer:
             self._submit("index an exchange", lambda: self._add(exchange))
         else:
             self.start()
+
+    def refresh(self) -> None:
+        """A session was deleted or changed: compare again, in the background.
+
+        Until that is done nothing is searched in the index.
+        """
+        if self._state == "ready":
+            self._state = "catching up"
+            self._submit("catch up with the logs", lambda: self._run(self._catching_up()))
 
     def start_over(self) -> None:
         """Delete the index and make it again from the logs, in the background."""
@@ -320,8 +329,11 @@ class Indexer:
         assert self._index is not None
         # Again for what was said meanwhile, until nothing was.
         while changed := self._changed():
+            turns = {info.id: info.turns for info in self._store.list()}
+            self._to_do = sum(turns.get(name, 0) for name in changed)
             for name, file in changed.items():
                 yield from self._compare_session(name, file)
+                self._to_do = max(0, self._to_do - turns.get(name, 0))
         expected = sum(one.exchanges for one in self._kept.sessions.values())
         if self._index.count() != expected:
             yield from self._compare_all()
@@ -366,10 +378,8 @@ class Indexer:
 
     def _put(self, exchanges: Sequence[Exchange]) -> Iterator[None]:
         """Write exchanges in small steps, so that other jobs get their turn between them."""
-        self._to_do += len(exchanges)
         for start in range(0, len(exchanges), STEP):
             self._write(exchanges[start : start + STEP])
-            self._to_do -= len(exchanges[start : start + STEP])
             yield
 
     def _add(self, exchange: Exchange) -> None:

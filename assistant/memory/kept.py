@@ -295,7 +295,7 @@ class _Merged:
 
     @property
     def items(self) -> list[KeptItem]:
-        return list(self._places.values())
+        return sorted(self._places.values(), key=lambda item: item.turn)
 
     def add(self, item: KeptItem) -> None:
         if item.corrects:

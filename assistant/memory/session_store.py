@@ -218,6 +218,10 @@ class SessionStore:
         """The size and time of each session's file: what is unchanged need not be read again."""
         return {name: FileState(one.st_size, one.st_mtime_ns) for name, one in self._scan()}
 
+    def has(self, session_id: str) -> bool:
+        """Whether there is a session of this id."""
+        return SESSION_ID.fullmatch(session_id) is not None and self._path(session_id).is_file()
+
     def text(self, session_id: str) -> str:
         """A session's file as it stands, empty when it can't be read now."""
         try:
@@ -285,7 +289,7 @@ class SessionStore:
 
     def _require(self, session_id: str) -> None:
         # Only an id ever becomes a path: "../x" and the like are no ids.
-        if not SESSION_ID.fullmatch(session_id) or not self._path(session_id).is_file():
+        if not self.has(session_id):
             raise SessionNotFound(
                 f"There is no session {session_id!r}. /session list (or `assistant sessions list`) "
                 "shows all of them."

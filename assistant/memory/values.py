@@ -50,7 +50,7 @@ _NARROW = str.maketrans(
         for code in range(0xFF01, 0xFF5F)
         if chr(code) not in "，；！？（）"
     }
-    | {"￥": "¥", "年": "年", "‐": "-", "‑": "-", "–": "-", "’": "'", "\u00a0": " "}
+    | {"￥": "¥", "‐": "-", "‑": "-", "–": "-", "’": "'", "\u00a0": " "}
 )
 
 
@@ -120,7 +120,10 @@ _ENGLISH = {
     "a": 1, "hundred": 100, "thousand": 1_000, "million": 1_000_000,
 }  # fmt: skip
 _ENGLISH_WORD = rf"(?:{'|'.join(word for word in _ENGLISH if word != 'a')})"
-_SPELLED = rf"(?:\b(?:a (?=hundred|thousand|million))?{_ENGLISH_WORD}(?:(?: and |[ -]){_ENGLISH_WORD}){{0,8}}\b)"
+_SPELLED = (
+    rf"(?:\b(?:a (?=hundred|thousand|million))?{_ENGLISH_WORD}"
+    rf"(?:(?: and |[ -]){_ENGLISH_WORD}){{0,8}}\b)"
+)
 _TIMES = r"(?:\s?(?:thousand|million|billion|bn)\b|[kKmM](?![A-Za-z])|\s?[千万亿萬億])"
 _MULTIPLIERS = {
     "k": 1_000, "thousand": 1_000, "千": 1_000, "万": 10_000, "萬": 10_000, "m": 1_000_000,
@@ -225,8 +228,7 @@ _MONEY_WORD = (
 _PRICED = (
     r"(?:\b(?:budget|rent|price|costs?|salary|deposit|fee|quote|loan|bonus|fare|bill|invoice"
     r"|total|spend|mortgage|tuition|wages?|premium|pension|worth|quoted|offered|charged?"
-    r"|earns?|owes?|lent|borrowed|saved)\b(?:[ :=]+(?:is|was|are|be|now|of|at|to|for|about|only|under|the|max|around"
-    r"|will|should|\w{1,14})){0,6}?[ :=]+"
+    r"|earns?|owes?|lent|borrowed|saved)\b(?:[ :=]+\w{1,14}){0,6}?[ :=]+"
     r"|(?:预算|房租|租金|价格|工资|月薪|押金|定金|费用|报价|总价|尾款|学费|贷款|会费|首付|借|欠|年薪|收入"
     r"|奖金|存款|彩礼|涨到|降到|红包)"
     r"[^\d，。,；;\n]{0,8})"
@@ -238,7 +240,8 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _PRICE = re.compile(
-    rf"{_PRICED}(?P<amount>{_NUM}{_TIMES}?|{_CN_ROUND})(?![\d:%/-]|\s?(?:am|pm|days?|weeks?|months?|[年月日天个]))",
+    rf"{_PRICED}(?P<amount>{_NUM}{_TIMES}?|{_CN_ROUND})"
+    r"(?![\d:%/-]|\s?(?:am|pm|days?|weeks?|months?|[年月日天个]))",
     re.IGNORECASE,
 )
 
@@ -259,10 +262,14 @@ _UNIT = (
     r"|%|°C?|℃|㎡|公斤|千克|克|斤|厘米|毫米|毫克|毫升|升|公里|千米|米|平米|平方米|平方|大卡|卡"
     r"|岁|位客人|个人|人|度|步|页|份|箱)"
 )
-_MEASURED = re.compile(rf"(?<![\w.,]){_NUM}{_TIMES}?\s?-?{_UNIT}|(?<![\d.A-Za-z-]){_NUM}\s?{_UNIT}")
+_MEASURED = re.compile(
+    rf"(?<![\w.,]){_NUM}{_TIMES}?\s?-?{_UNIT}"
+    rf"|(?<![\d.A-Za-z-]){_NUM}\s?{_UNIT}"
+)
 _BARE = re.compile(
-    rf"(?<![A-Za-z0-9_.,:/-])(?:(?:\d{{1,3}}(?:,\d{{3}}){{1,5}}(?:\.\d{{1,6}})?|\d{{3,6}}(?:\.\d{{1,6}})?"
-    rf"|\d{{1,2}}\.\d{{1,6}}){_TIMES}?|\d{{1,3}}{_TIMES})(?![\w.]*[\d:/])|{_CN_ROUND}|{_SPELLED_ROUND}",
+    r"(?<![A-Za-z0-9_.,:/-])"
+    r"(?:(?:\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,6})?|\d{3,6}(?:\.\d{1,6})?|\d{1,2}\.\d{1,6})"
+    rf"{_TIMES}?|\d{{1,3}}{_TIMES})(?![\w.]*[\d:/])|{_CN_ROUND}|{_SPELLED_ROUND}",
     re.IGNORECASE,
 )
 
@@ -365,7 +372,8 @@ def _calendar_number(part: str | None) -> int:
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAY = re.compile(
-    r"(?<!last )\b(?P<every>(?:every|each) (?:other |second |third |first |last )?)?(?P<which>next |this |coming )?"
+    r"(?<!last )\b(?P<every>(?:every|each) (?:other |second |third |first |last )?)?"
+    r"(?P<which>next |this |coming )?"
     r"(?P<day>mon|tues|wednes|thurs|fri|satur|sun)day(?P<plural>s)?\b"
     r"|(?<![一二两三四五六七八九十\d半几上])(?P<cn_every>每)?(?P<cn_which>下下|下|这|本)?个?"
     r"(?:周|星期|礼拜)(?P<cn_day>[一二三四五六日天])(?!次)",

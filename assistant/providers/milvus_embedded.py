@@ -52,7 +52,9 @@ class EmbeddedServer:
         """Write what is only in memory, and free the lock."""
         self._server.stop(STOPPING).wait(STOPPING)
         self._pool.shutdown()
-        self._database.close()
+        # Into a folder that has been deleted it would write just enough to look damaged.
+        if self.in_place:
+            self._database.close()
         shutil.rmtree(self._sockets, ignore_errors=True)
 
 
@@ -109,6 +111,10 @@ def _make_folder(path: Path) -> None:
             f"{NOTHING_LOST} The index can be made anew from them once it is set aside."
         )
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_mode & 0o077:
+        # Where it is somebody else's, they decide who may look in.
+        with contextlib.suppress(PermissionError):
+            path.chmod(0o700)
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def grpc_status(error: Exception) -> str:
     """The name of gRPC's status code, wherever pymilvus put it; empty if there is none."""
     for cause in _causes(error):
-        code = getattr(cause, "code", None)
+        code: Any = getattr(cause, "code", None)
         code = code() if callable(code) else code
         # pymilvus' own codes are plain numbers; gRPC's are an enum.
         if type(code).__name__ == "StatusCode":

@@ -231,6 +231,7 @@ class MilvusIndex:
                     self._collection,
                     ids=batch,
                     output_fields=self._shape.fields,
+                    strict_float32=True,
                     consistency_level=self._consistency(),
                     timeout=left(),
                 )
@@ -254,6 +255,7 @@ class MilvusIndex:
                     filter=self._owner.filter + window,
                     output_fields=self._shape.fields,
                     limit=min(limit, MOST_ROWS),
+                    strict_float32=True,
                     consistency_level=self._consistency(),
                     timeout=left(),
                 )
@@ -491,11 +493,11 @@ def _make_ready(pymilvus: Any, client: Any, name: str, shape: Shape, *, lite: bo
         client.create_collection(name, schema=fields, consistency_level="Bounded", timeout=OPENING)
     try:
         _make_indexes(client, name, shape, lite=lite)
-        client.load_collection(name, timeout=OPENING)
-    except pymilvus.MilvusException:
-        if made:
+    except pymilvus.MilvusException as error:
+        if made and not grpc_status(error):
             client.drop_collection(name, timeout=OPENING)
         raise
+    client.load_collection(name, timeout=OPENING)
 
 
 def _make_indexes(client: Any, name: str, shape: Shape, *, lite: bool) -> None:

@@ -35,10 +35,10 @@ def checked_vectors(
     if dimension is not None and rows.shape[1] != dimension:
         raise _bad(name, f"of {rows.shape[1]:,} numbers instead of {dimension:,}")
     with np.errstate(all="ignore"):
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    if not np.isfinite(rows).all():
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
         raise _bad(name, "without a direction (zero, infinite or not a number)")
-    return list(rows.astype(np.float32))
+    return list((rows / lengths).astype(np.float32))
 
 
 def _bad(name: str, what: str) -> BadVectors:

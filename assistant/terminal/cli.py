@@ -13,7 +13,7 @@ from assistant.terminal.exit_codes import ExitCode
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a bug, 2 wrong usage, 3 configuration, 4 session, 5 model or endpoint, "
-    "6 message too big, 130 stopped."
+    "6 message too big, 7 memory index, 130 stopped."
 )
 
 cli = typer.Typer(
@@ -29,6 +29,10 @@ sessions = typer.Typer(
     help="List, show, rename and delete sessions.", rich_markup_mode=None, no_args_is_help=True
 )
 cli.add_typer(sessions, name="sessions")
+index = typer.Typer(
+    help="Look at the memory index, or make it anew.", rich_markup_mode=None, no_args_is_help=True
+)
+cli.add_typer(index, name="index")
 
 SessionOption = Annotated[
     str | None,
@@ -145,6 +149,22 @@ def delete_session(
     from assistant.terminal import session_commands
 
     _finish(lambda: session_commands.delete(session, yes))
+
+
+@index.command("status")
+def index_status() -> None:
+    """Open the index, catch up with the sessions, and say how it is."""
+    from assistant.terminal import index_commands
+
+    _finish(index_commands.show_status)
+
+
+@index.command("rebuild")
+def rebuild_index() -> None:
+    """Make the index anew from the sessions. Ctrl-C stops; the rest is done later."""
+    from assistant.terminal import index_commands
+
+    _finish(index_commands.rebuild)
 
 
 def _finish(action: Callable[[], int]) -> None:

@@ -9,6 +9,7 @@ from assistant.errors import (
     ChatModelError,
     CommandError,
     ConfigError,
+    MemoryIndexError,
     MessageTooBig,
     NotConfigured,
     SessionError,
@@ -25,6 +26,7 @@ class ExitCode(IntEnum):
     SESSION = 4
     MODEL = 5
     TOO_BIG = 6
+    INDEX = 7
     INTERRUPTED = 130
 
 
@@ -36,6 +38,7 @@ CODES: tuple[tuple[type[AssistantError], ExitCode], ...] = (
     (SessionError, ExitCode.SESSION),
     (ChatModelError, ExitCode.MODEL),
     (MessageTooBig, ExitCode.TOO_BIG),
+    (MemoryIndexError, ExitCode.INDEX),
 )
 
 

@@ -229,6 +229,20 @@ def test_without_an_embedder_words_are_indexed(keeper: Keeper) -> None:
     assert keeper.indexer.status().embedder == "none"
 
 
+def test_a_session_deleted_meanwhile_is_gone_before_the_index_is_searched_again(
+    keeper: Keeper,
+) -> None:
+    keeper.talk("one").close()
+    keeper.talk("two").close()
+    keeper.start()
+    keeper.store.delete("s1")
+    keeper.indexer.refresh()
+    assert keeper.indexer.searchable(0) is None
+    keeper.work()
+    assert keeper.indexer.searchable(0) is keeper.index
+    assert list(keeper.index.stored) == ["s2.1"]
+
+
 # --- trouble ------------------------------------------------------------------------------------
 
 
