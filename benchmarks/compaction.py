@@ -17,7 +17,7 @@ import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -34,6 +34,7 @@ from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompt
 from assistant.messages import Language, Message, Summary
 from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel, ReplyPart, TokenCounter
+from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import find_home, load_settings
 from benchmarks.planted import KINDS, Planted, PlantedKind, Talk, conversation
 from benchmarks.table import Aim, table_text
@@ -96,16 +97,22 @@ class Tally:
 
 def main() -> None:
     options = _options()
-    with tempfile.TemporaryDirectory() as folder:
-        asked = options.model == "settings"
-        environment = dict(os.environ) if asked else {}
-        home = find_home(environment) if asked else Path(folder)
-        settings = load_settings(home, environment)
-        app = build_app(settings, titles="words", environment={})
-        with closing(app):
-            model: ChatModel = VagueModel() if options.model == "vague" else app.pipeline.model
-            run = _Run(Path(folder), model, app.pipeline.counter, options.tokens, options.seeds)
-            _report(run, options.rounds, options.density)
+    with tempfile.TemporaryDirectory() as folder, _model(options.model, Path(folder)) as model:
+        counter = TiktokenCounter(encoding_for(model.name))
+        run = _Run(Path(folder), model, counter, options.tokens, options.seeds)
+        _report(run, options.rounds, options.density)
+
+
+@contextmanager
+def _model(choice: str, folder: Path) -> Iterator[ChatModel]:
+    if choice == "vague":
+        yield VagueModel()
+        return
+    environment = dict(os.environ) if choice == "settings" else {}
+    home = find_home(environment) if choice == "settings" else folder
+    app = build_app(load_settings(home, environment), titles="words", environment=environment)
+    with closing(app):
+        yield app.pipeline.model
 
 
 def _options() -> argparse.Namespace:
@@ -200,7 +207,7 @@ class _Run:
     ) -> None:
         history = session.history
         waiting = [one.text for one in history.slice(range(covered, len(history)))]
-        heard = {text for text in (one.text for one in history.slice(range(len(history))))}
+        heard = {one.text for one in history.slice(range(len(history)))}
         lines = [*_lines(session.summary), *waiting]
         for planted in said:
             # A correction counts from when it was made.

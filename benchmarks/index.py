@@ -57,9 +57,8 @@ class Figures:
     close: float
     imported: float
     opened: float
+    """Most of it is the words' index, which is kept in memory alone."""
     opened_wall: float
-    first_search: float
-    """Builds the words' index, which is kept in memory alone."""
     dense: float
     keyword: float
     rows: float
@@ -140,7 +139,6 @@ def measure(exchanges: int, dimension: int, rounds: int, parent: str | None) -> 
         index = _open(place, dimension)
         opened, opened_wall = time.process_time() - before, time.perf_counter() - wall
         ask = _Question(index, material, exchanges)
-        first = _cpu(ask.keyword)
         figures = Figures(
             exchanges=exchanges,
             upsert=upsert,
@@ -149,7 +147,6 @@ def measure(exchanges: int, dimension: int, rounds: int, parent: str | None) -> 
             imported=imported,
             opened=opened * 1_000,
             opened_wall=opened_wall * 1_000,
-            first_search=first,
             dense=_median(ask.dense, rounds),
             keyword=_median(ask.keyword, rounds),
             rows=_median(ask.rows, rounds),
@@ -254,7 +251,7 @@ def _writing_table(measured: Sequence[Figures]) -> str:
 
 def _reading_table(measured: Sequence[Figures]) -> str:
     heads = (
-        *("exchanges", "import ms", "open ms", "(wall)", "first words ms"),
+        *("exchanges", "import ms", "open ms", "(wall)"),
         *("dense ms", "words ms", f"{FETCHED} rows ms", "count ms"),
     )
     return table_text(
@@ -265,7 +262,6 @@ def _reading_table(measured: Sequence[Figures]) -> str:
                 f"{each.imported:,.0f}",
                 f"{each.opened:,.0f}",
                 f"{each.opened_wall:,.0f}",
-                f"{each.first_search:,.0f}",
                 f"{each.dense:.1f}",
                 f"{each.keyword:.1f}",
                 f"{each.rows:.1f}",

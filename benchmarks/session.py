@@ -23,12 +23,11 @@ from assistant.app import App, build_app
 from assistant.memory.session import Session
 from assistant.memory.session_log import load
 from assistant.memory.session_store import SessionStore
-from assistant.messages import Message, Usage
-from assistant.prompt import ToolSchema
-from assistant.protocols import ReplyPart
+from assistant.messages import Message
 from assistant.settings import load_settings
 from assistant.turn import Event, run_turn
-from benchmarks.session_files import MODEL, texts, write_session
+from benchmarks.instant_model import InstantModel
+from benchmarks.session_files import texts, write_session
 from benchmarks.table import Aim, table_text
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -38,34 +37,6 @@ SLOW_ROUNDS = 5
 """Rounds of what takes seconds."""
 # Nothing listens here, and nothing is asked: the model is replaced.
 NOWHERE = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-
-
-class InstantModel:
-    """Answers at once, in pieces: what a turn takes is then ours."""
-
-    name = MODEL
-    address = "nowhere"
-
-    def load(self) -> None:
-        pass
-
-    def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
-    ) -> Iterator[ReplyPart]:
-        for word in texts()[0].split(" "):
-            yield ReplyPart(f"{word} ")
-        yield ReplyPart(
-            finish_reason="stop", usage=Usage(prompt_tokens=1_500, completion_tokens=99)
-        )
-
-    def another(self, name: str | None = None) -> InstantModel:
-        return self
-
-    def context_window(self) -> int | None:
-        return None
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 @dataclass

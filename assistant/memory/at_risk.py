@@ -216,8 +216,8 @@ def _statement_span(text: str, sentence: Span, at: int, values: Sequence[Value])
 # --- values -------------------------------------------------------------------------------------
 
 _CORRECTS = re.compile(
-    r"\b(?:actually|correction|i meant|sorry|my mistake|scratch that|no longer|instead|moved"
-    r"|changed|rescheduled|pushed|postponed|brought forward|wrong|updated?|is now"
+    r"\b(?:actually|correction|i meant|sorry|my mistake|scratch that|no longer|instead|moved?"
+    r"|changed?|rescheduled?|pushed?|postponed?|brought forward|wrong|updated?|is now"
     r"|(?:is|are) [^,.]{1,40} now|raised to|cut to)\b"
     r"|改[到成为了]|更正|纠正|说错|记错|搞错|应该是|其实|不对|换[到成]|推迟|提前到|调整|变成|现在是"
     r"|调到|延到|涨到|降到",

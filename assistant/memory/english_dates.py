@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from typing import cast
 
 from assistant.memory.date_ranges import (
     DateRange,
@@ -125,7 +126,7 @@ def _month(match: re.Match[str], today: date) -> DateRange | None:
 
 
 def _which_month(match: re.Match[str], today: date) -> DateRange | None:
-    """ "Last May" is over, "this May" is this year's."""
+    """That of last May is over, that of this May is this year's."""
     which, month = match["which"].lower(), _month_number(match)
     if which not in ("last", "this") or _may_be_a_verb(match):
         return None
@@ -165,7 +166,7 @@ def _weekend(match: re.Match[str], today: date) -> DateRange | None:
 
 
 def _which_season(match: re.Match[str], today: date) -> DateRange | None:
-    """ "Last summer" is over, "this summer" began this year or lasts still."""
+    """That of last summer is over, that of this summer began this year or lasts still."""
     name = _SEASONS[match["season"].lower()]
     if match["which"].lower() == "last":
         return latest(lambda year: season(year, name), moved(today, months=-3))
@@ -195,8 +196,7 @@ def _the_last(match: re.Match[str], today: date) -> DateRange:
 
 
 def _unit(match: re.Match[str]) -> Unit:
-    units: dict[str, Unit] = {"day": "day", "week": "week", "month": "month", "year": "year"}
-    return units[match["unit"].lower()]
+    return cast(Unit, match["unit"].lower())
 
 
 def _span(number: str) -> tuple[int, int]:

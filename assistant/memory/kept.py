@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, islice
 from math import log2
-from typing import TypeAlias
 
 import msgspec
 
@@ -43,6 +44,12 @@ HALF_LIFE = 200
 
 ENOUGH_WORDS = 0.6
 """A rule is in a summary when one of its sentences has so much of the rule's words."""
+
+# Shares of words in common: so many make two statements one, so many are needed for one to take
+# back another, and so many for a value to be a correction of another.
+ALIKE = 0.8
+SAME_STATEMENT = 0.6
+SAME_THING = 0.5
 
 # More are never weighed: a section holds some thirty.
 MOST_WEIGHED = 200
@@ -272,8 +279,6 @@ class _SummaryText:
 
 # --- repetitions and corrections ----------------------------------------------------------------
 
-_Bucket: TypeAlias = tuple[str, str]
-
 
 def merged(items: Iterable[KeptItem]) -> list[KeptItem]:
     """The items as they stand after all was said, in that order.
@@ -287,131 +292,152 @@ def merged(items: Iterable[KeptItem]) -> list[KeptItem]:
     return result.items
 
 
+class _Told:
+    """An item with what comparing it needs, worked out once."""
+
+    def __init__(self, item: KeptItem) -> None:
+        self.item = item
+
+    @cached_property
+    def key(self) -> Key:
+        return _key(self.item)
+
+    @cached_property
+    def subject(self) -> frozenset[str]:
+        return _subject(self.item)
+
+    @property
+    def is_statement(self) -> bool:
+        return self.item.kind in STATEMENTS
+
+
 class _Merged:
+    """What was told so far; each thing has a place, and those that may be the same a bucket."""
+
     def __init__(self) -> None:
-        self._places: dict[int, KeptItem] = {}
-        self._alike: dict[_Bucket, list[int]] = {}
+        self._places: dict[int, _Told] = {}
+        self._buckets: dict[tuple[str, str], list[int]] = {}
         self._next = 0
 
     @property
     def items(self) -> list[KeptItem]:
-        return sorted(self._places.values(), key=lambda item: item.turn)
+        return sorted((told.item for told in self._places.values()), key=lambda item: item.turn)
 
     def add(self, item: KeptItem) -> None:
         if item.corrects:
-            item = msgspec.structs.replace(self._correct(item), corrects=False)
-        bucket = _bucket(item)
-        for place in reversed(self._alike.get(bucket, [])[-REACH:]):
-            if place in self._places and _is_same(self._places[place], item):
-                self._repeat(place, item)
+            item = msgspec.structs.replace(self._correct(_Told(item)), corrects=False)
+        told = _Told(item)
+        bucket = self._buckets.setdefault(
+            (item.kind, "" if told.is_statement else told.key.word), []
+        )
+        for place in reversed(bucket[-REACH:]):
+            if place in self._places and _is_same(self._places[place], told):
+                self._repeat(place, told)
                 return
-        self._alike.setdefault(bucket, []).append(self._next)
-        self._places[self._next] = item
+        bucket.append(self._next)
+        self._places[self._next] = told
         self._next += 1
 
-    def _repeat(self, place: int, item: KeptItem) -> None:
-        """Said again: told once, in the clause that says more, where it was said first."""
+    def _repeat(self, place: int, again: _Told) -> None:
+        """Said again: told once, in the user's words, in the clause that says more."""
         first = self._places[place]
-        user_said = [one for one in (first, item) if one.role == "user"] or [first, item]
-        best = max(user_said, key=lambda one: (not one.passing, len(_subject(one)), one.turn))
-        self._places[place] = msgspec.structs.replace(
-            best,
-            turn=max(first.turn, item.turn),
-            said=first.said + item.said,
-            passing=first.passing and item.passing,
-            replaces=item.replaces or first.replaces,
+        both = (first, again)
+        users = [one for one in both if one.item.role == "user"] or both
+        best = max(users, key=lambda one: (not one.item.passing, len(one.subject), one.item.turn))
+        self._places[place] = _Told(
+            msgspec.structs.replace(
+                best.item,
+                turn=max(one.item.turn for one in both),
+                said=sum(one.item.said for one in both),
+                passing=all(one.item.passing for one in both),
+                replaces=again.item.replaces or first.item.replaces,
+            )
         )
 
-    def _correct(self, item: KeptItem) -> KeptItem:
-        """Take out what the item corrects, if that can be told; the item as it stands then."""
-        place = self._corrected_by(item)
+    def _correct(self, new: _Told) -> KeptItem:
+        """Take out what is corrected, if that can be told; the correction as it stands then."""
+        item = new.item
+        place = self._corrected_by(new)
         if place is None:
             return item
         old = self._places.pop(place)
-        if item.kind in STATEMENTS:
+        if new.is_statement:
             return item
-        self._rewrite(old, item)
+        before = old.item
+        self._rewrite(before, item)
         # A clause that tells both values is longer, and may be read the wrong way.
         both = bool(item.replaces) and item.replaces in item.text
-        first_says_it = both or _subject(item) <= _subject(old)
-        text = old.text.replace(old.value, item.value) if first_says_it else item.text
-        return msgspec.structs.replace(item, text=text, replaces=item.replaces or old.value)
+        first_says_it = both or new.subject <= old.subject
+        text = before.text.replace(before.value, item.value) if first_says_it else item.text
+        return msgspec.structs.replace(item, text=text, replaces=item.replaces or before.value)
 
     def _rewrite(self, old: KeptItem, new: KeptItem) -> None:
         """What else was said in the clause of a corrected value is told with the new one."""
-        for place, item in self._places.items():
-            if item.text == old.text:
-                self._places[place] = msgspec.structs.replace(
-                    item,
-                    text=item.text.replace(old.value, new.value),
-                    value=item.value.replace(old.value, new.value)
-                    if item.kind in STATEMENTS
-                    else item.value,
+        for place, told in self._places.items():
+            if told.item.text == old.text:
+                text = old.text.replace(old.value, new.value)
+                value = text if told.item.value == old.text else told.item.value
+                self._places[place] = _Told(
+                    msgspec.structs.replace(told.item, text=text, value=value)
                 )
 
-    def _corrected_by(self, item: KeptItem) -> int | None:
-        lately = list(self._places.items())[-REACH:]
-        earlier = [(place, one) for place, one in lately if one.kind == item.kind]
-        if item.replaces:
-            key = _key(msgspec.structs.replace(item, value=item.replaces))
-            named = [(place, one) for place, one in earlier if _key(one).is_same(key)]
-            return _one_meant(item, named, certain=True)
-        others = [(place, one) for place, one in earlier if not _key(one).is_same(_key(item))]
-        return _one_meant(item, others, certain=False)
+    def _corrected_by(self, new: _Told) -> int | None:
+        earlier = [
+            (place, told)
+            for place, told in islice(reversed(self._places.items()), REACH)
+            if told.item.kind == new.item.kind
+            # An answer can be wrong about what the user said.
+            and (new.item.role == "user" or told.item.role != "user")
+        ]
+        if not new.item.replaces:
+            others = [(place, told) for place, told in earlier if not told.key.is_same(new.key)]
+            return _one_meant(new, others)
+        key = _key(msgspec.structs.replace(new.item, value=new.item.replaces))
+        named = [(place, told) for place, told in earlier if told.key.is_same(key)]
+        if new.subject - GENERIC:
+            return _one_meant(new, named)
+        # "4pm, not 3pm": what is at 3pm, if that is only one thing.
+        fitting = [(place, told) for place, told in named if new.subject & told.subject] or named
+        apart = _apart([told.subject for _, told in fitting])
+        return None if apart or not fitting else fitting[0][0]
 
 
-def _one_meant(
-    item: KeptItem, earlier: Sequence[tuple[int, KeptItem]], *, certain: bool
-) -> int | None:
-    """The one that is corrected, None when more than one may be or none fits."""
-    about = _subject(item)
-    telling = about - GENERIC
-    if certain and not telling:
-        # "4pm, not 3pm": the 3pm spoken of last, if only one thing is at 3pm.
-        fitting = [(place, one) for place, one in earlier if not about or _overlap(about, one)]
-        fitting = fitting or list(earlier)
-        subjects = {_subject(one) for _, one in fitting}
-        return fitting[-1][0] if fitting and (len(subjects) == 1 or not _apart(subjects)) else None
-    best: list[tuple[float, int, KeptItem]] = []
-    for place, one in earlier:
-        if (share := _overlap(about, one)) and not _conflict(item, one):
-            best.append((share, place, one))
-    if not best:
+def _one_meant(new: _Told, earlier: Sequence[tuple[int, _Told]]) -> int | None:
+    """The place of what is corrected, by the words both share; the latest comes first.
+
+    None when more than one thing may be meant, or none fits.
+    """
+    shares = [
+        (_overlap(new, told), place, told) for place, told in earlier if not _conflict(new, told)
+    ]
+    top = max((share for share, _, _ in shares), default=0.0)
+    if top < (SAME_STATEMENT if new.is_statement else SAME_THING) and not new.item.replaces:
         return None
-    top = max(share for share, _, _ in best)
-    enough = 0.0 if certain else (0.6 if item.kind in STATEMENTS else 0.5)
-    fits = [(place, one) for share, place, one in best if share == top and share >= enough]
-    if not fits or _apart({_subject(one) for _, one in fits}):
+    fits = [(place, told) for share, place, told in shares if share == top > 0]
+    if not fits or _apart([told.subject for _, told in fits]):
         return None
-    return fits[-1][0]
+    return fits[0][0]
 
 
-def _apart(subjects: Iterable[frozenset[str]]) -> bool:
+def _apart(subjects: Sequence[frozenset[str]]) -> bool:
     """Whether they are about different things: neither is part of another."""
-    known = list(subjects)
-    return any(
-        not (one <= other or other <= one)
-        for number, one in enumerate(known)
-        for other in known[number + 1 :]
-    )
+    return any(not (one <= other or other <= one) for one, other in combinations(subjects, 2))
 
 
-def _overlap(about: frozenset[str], earlier: KeptItem) -> float:
-    other = _subject(earlier)
-    smaller = min(len(about), len(other))
-    return len(about & other) / smaller if smaller else 0.0
+def _overlap(new: _Told, old: _Told) -> float:
+    smaller = min(len(new.subject), len(old.subject))
+    return len(new.subject & old.subject) / smaller if smaller else 0.0
 
 
-def _conflict(new: KeptItem, old: KeptItem) -> bool:
+def _conflict(new: _Told, old: _Told) -> bool:
     """Whether each names something the other doesn't: then they are about different things."""
-    more, less = _subject(new) - _subject(old), _subject(old) - _subject(new)
-    if new.kind in STATEMENTS or not (more and less):
+    if new.is_statement or new.subject <= old.subject or old.subject <= new.subject:
         return False
-    return not new.replaces or _people(new) != _people(old)
+    return not new.item.replaces or _people(new.item) != _people(old.item)
 
 
 _PERSON = re.compile(
-    r"(?<=[a-z,;] )[A-Z][a-zÀ-ɏ]+|^[A-Z][a-z]+(?='s)|(?<=[a-z] )[A-Z][a-z]+(?='s)"
+    r"(?<=[a-z,;] )[A-Z][a-zÀ-ɏ]+|^[A-Z][a-zÀ-ɏ]+(?='s)"
     r"|\b(?:his|her|their|mom|mum|dad|mother|father|sister|brother|wife|husband|son|daughter|boss)\b"
     r"|[他她]|妈妈?|爸爸?|姐姐?|妹妹?|哥哥?|弟弟?|老婆|老公|妻子|丈夫|儿子|女儿|老板"
 )
@@ -439,23 +465,15 @@ def _key(item: KeptItem) -> Key:
     return Key(" ".join(sorted(content_words(item.value))) or item.value.casefold())
 
 
-def _bucket(item: KeptItem) -> _Bucket:
-    if item.kind in STATEMENTS:
-        return item.kind, ""
-    return item.kind, _key(item).word
-
-
-def _is_same(one: KeptItem, other: KeptItem) -> bool:
+def _is_same(one: _Told, other: _Told) -> bool:
     """Whether both tell the same of the same thing."""
-    first, second = _subject(one), _subject(other)
-    if item_words := (one.kind in STATEMENTS and first | second):
-        return len(first & second) >= 0.8 * len(item_words)
-    if not _key(one).is_same(_key(other)):
+    first, second = one.subject, other.subject
+    if one.is_statement and first | second:
+        return len(first & second) >= ALIKE * len(first | second)
+    if not one.key.is_same(other.key):
         return False
-    if one.kind in ("code", "link", "name"):
-        return True
-    if not first or not second:
+    if one.item.kind in ("code", "link", "name") or not first or not second:
         return True
     # Rent of 900 and a deposit of 900 are two things; an answer words the same one differently.
-    both_more = one.role == other.role == "user" and first - second and second - first
-    return bool(first & second) and not both_more
+    both_users = one.item.role == other.item.role == "user"
+    return first <= second or second <= first or (not both_users and bool(first & second))

@@ -92,3 +92,124 @@ class Retriever:
         from assistant.memory.query import Query
 
         return self._recollect(Query(text), room, [])
+
+    # --- from question to recollection ----------------------------------------------------------
+
+    def _recollect(self, query: Query, room: int, sent: Sequence[Exchange]) -> Recollection:
+        try:
+            return self._searched(query, room, sent)
+        except Exception as error:
+            # A fault in here must not cost anyone a turn.
+            log.exception("Nothing could be recalled")
+            return Recollection(
+                query.whole,
+                problem=f"Recall failed (a bug: {type(error).__name__}); the log file has the details.",
+            )
+
+    def _searched(self, query: Query, room: int, sent: Sequence[Exchange]) -> Recollection:
+        from assistant.memory.named_dates import named_dates
+        from assistant.memory.ranking import Question, fill, rank, worth_recalling
+        from assistant.memory.recalled_text import recalled_text
+        from assistant.memory.terms import terms
+
+        words = terms(query.whole)
+        candidates = self._candidates(query.whole, words)
+        dates = named_dates(query.text, self._clock())
+        question = Question(words, candidates.vector, dates)
+        rows = self._not_sent(candidates.rows, sent)
+        ranked = rank(question, rows, candidates.hits, candidates.statistics)
+        relevant = worth_recalling(question, ranked, candidates.statistics)
+        chosen = fill(relevant, room, self._counter.count)
+        return Recollection(
+            query=query.whole,
+            text=recalled_text(chosen),
+            items=tuple(_recalled(one) for one in chosen),
+            passed_over=_passed_over(ranked, relevant, chosen),
+            dates=", ".join(f"{one.start} to {one.end}" if one.start != one.end else str(one.start) for one in dates),
+            problem=candidates.problem,
+        )
+
+    def _not_sent(self, rows: Iterable[IndexRow], sent: Sequence[Exchange]) -> list[IndexRow]:
+        """Rows of sessions that are still there, each text once, without what is sent anyway.
+
+        A fork has the same exchanges as the session it was made from.
+        """
+        seen = {digest(one) for one in sent}
+        left = []
+        for row in sorted(rows, key=lambda row: row.ts):
+            if row.digest not in seen and self._store.has(row.session):
+                seen.add(row.digest)
+                left.append(row)
+        return left
+
+    # --- candidates -----------------------------------------------------------------------------
+
+    def _candidates(self, text: str, words: Sequence[str]) -> _Candidates:
+        index, statistics = self._indexer.searchable(self._patience), self._indexer.statistics
+        if index is None or statistics is None:
+            return self._from_logs(words)
+        try:
+            return self._from_index(index, statistics, text, words)
+        except MemoryIndexError as error:
+            found = self._from_logs(words)
+            return msgspec.structs.replace(found, problem=str(error))
+
+    def _from_index(
+        self, index: MemoryIndex, statistics: CorpusStatistics, text: str, words: Sequence[str]
+    ) -> _Candidates:
+        vector, problem = self._vector(text)
+        hits = index.search(vector, words, CANDIDATES)
+        ids = {hit.id for hit in (*hits.dense, *hits.keyword)}
+        rows = index.rows(sorted(ids | {near for one in ids for near in _neighbours(one)}))
+        return _Candidates(rows, hits, statistics, vector, problem)
+
+    def _vector(self, text: str) -> tuple[Vector | None, str]:
+        """The question's vector, or why there is none: then words alone are searched."""
+        embedder = self._indexer.embedder
+        if embedder is None or self._monotonic() < self._embedder_again_at:
+            return None, ""
+        try:
+            return embedder.embed_query(text), ""
+        except EmbedderError as error:
+            self._embedder_again_at = self._monotonic() + EMBEDDER_PAUSE
+            return None, str(error)
+
+    def _from_logs(self, words: Sequence[str]) -> _Candidates:
+        """By words alone, from the session files, which are complete whatever the index is."""
+        from assistant.memory.corpus_statistics import CorpusStatistics
+        from assistant.memory.log_rows import LogRows
+        from assistant.memory.ranking import keyword_hits
+
+        if self._logs is None:
+            self._logs = LogRows(self._store)
+        rows = self._logs.rows(words)
+        statistics = CorpusStatistics.of(rows, len(rows))
+        hits = keyword_hits(words, rows, statistics, CANDIDATES)
+        near = {near for hit in hits for near in (hit.id, *_neighbours(hit.id))}
+        return _Candidates([row for row in rows if row.id in near], Hits(keyword=hits), statistics)
+
+
+def _neighbours(row_id: str) -> tuple[str, str]:
+    """The exchanges before and after one in its session."""
+    session, _, turn = row_id.rpartition(".")
+    return f"{session}.{int(turn) - 1}", f"{session}.{int(turn) + 1}"
+
+
+def _recalled(one: Ranked, left_out: str = "") -> Recalled:
+    row = one.row
+    ts = datetime.fromtimestamp(row.ts / 1000, UTC) if row.ts else None
+    exchange = Exchange(row.session, row.turn, ts, row.user, row.assistant)
+    return Recalled(exchange, one.score, one.parts, left_out)
+
+
+def _passed_over(
+    ranked: Sequence[Ranked], relevant: Sequence[Ranked], chosen: Collection[Ranked]
+) -> tuple[Recalled, ...]:
+    """The best of what does not stand in the prompt, and why."""
+    above = {one.row.id for one in relevant}
+    taken = {one.row.id for one in chosen}
+    left = [one for one in ranked if one.row.id not in taken]
+    return tuple(
+        _recalled(one, "no room" if one.row.id in above else "not relevant enough")
+        for one in left[:PASSED_OVER]
+    )

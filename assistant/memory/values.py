@@ -516,6 +516,11 @@ _CODED = re.compile(
     r"|(?-i:[A-Z]{2,12}(?:-[A-Z]{2,12}){1,4}))(?![\d.]*[%:])",
     re.IGNORECASE,
 )
+_NO_SECRET = re.compile(
+    r"wrong|correct|right|strong|weak|required|needed|invalid|expired|missing|forgotten|still|also"
+    r"|there|here|what|case|only|very|always|never|something|really|about|just|that|this",
+    re.IGNORECASE,
+)
 _PLACE = re.compile(
     r"room|gate|seat|platform|locker|apartment|apt|box|bay|shelf|房|座位|登机口|储物柜",
     re.IGNORECASE,
@@ -524,7 +529,7 @@ _SECRET = re.compile(
     r"(?:\b(?:password|passcode|passphrase|pwd)\b"
     r"(?: (?:for|of|to|on|at|in)(?: [\w'-]{1,20}){1,4}?)?"
     r"(?: is now| is| was|\s?[:=])|(?:密码|口令|暗号)\s?(?:改成|改为|是|为|[:=]))"
-    r"\s{0,2}['\"“]?(?P<code>[^\s'\"”，。,；;]{4,64})",
+    r"\s{0,2}['\"“]?(?P<code>(?![,;'\"])[!-~]{4,64}?)(?=[\s,;'\"]|[^!-~]|$)",
     re.IGNORECASE,
 )
 _MEASURE_OR_WORD = re.compile(
@@ -537,8 +542,10 @@ _MEASURE_OR_WORD = re.compile(
 
 def _codes(plain: str) -> Iterator[Value]:
     for match in _SECRET.finditer(plain):
-        if not match["code"].isalpha() or match["code"] != match["code"].lower():
-            yield Value("code", *match.span("code"), _code_key(match["code"]))
+        secret = match["code"].rstrip(".!?")
+        if not _NO_SECRET.fullmatch(secret):
+            start = match.start("code")
+            yield Value("code", start, start + len(secret), _code_key(secret))
     for match in _CODED.finditer(plain):
         if _is_named_code(match.group(), match["code"]):
             yield Value("code", *match.span("code"), _code_key(match["code"]))

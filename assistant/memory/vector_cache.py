@@ -37,12 +37,13 @@ KEPT_AT_ONCE = 64
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS vectors (
-    embedder TEXT NOT NULL,
     digest BLOB NOT NULL,
+    embedder TEXT NOT NULL,
     vector BLOB NOT NULL,
-    PRIMARY KEY (embedder, digest)
-) WITHOUT ROWID
+    PRIMARY KEY (digest, embedder)
+)
 """
+_INSERT = "INSERT OR REPLACE INTO vectors (digest, embedder, vector) VALUES (?, ?, ?)"
 
 T = TypeVar("T")
 
@@ -70,13 +71,13 @@ class VectorCache:
     def put(self, embedder: str, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Keep one vector for each text, in place of those that were kept for them."""
         rows = [
-            (embedder, _digest(text), vector.astype("<f4").tobytes())
+            (_digest(text), embedder, vector.astype("<f4").tobytes())
             for text, vector in zip(texts, vectors, strict=True)
         ]
 
         def insert(file: sqlite3.Connection) -> None:
             with file:
-                file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+                file.executemany(_INSERT, rows)
 
         self._with_file(insert, None)
 

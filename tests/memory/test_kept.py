@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from assistant.memory.at_risk import at_risk
 from assistant.memory.kept import keep, kept_lines, lost, merged
 from assistant.messages import KeptItem, Message
 from assistant.providers.tiktoken_counter import TiktokenCounter
+from benchmarks.planted import Planted, Talk, conversation
 
 MONDAY = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 COUNT = TiktokenCounter("o200k_base").count
@@ -99,6 +101,10 @@ def test_a_correction_is_lost_while_the_summary_tells_the_old_value() -> None:
             ("We leave for Oslo on June 2.", "The trip to Oslo got moved from June 2 to June 9."),
             "- We leave for Oslo on June 9",
         ),
+        (
+            ("The dentist appointment is at 3pm.", "Please move the dentist to 4pm."),
+            "- The dentist appointment is at 4pm",
+        ),
         (("装修预算是8万", "其实预算改成9万了"), "- 装修预算是9万"),
         (
             ("The pin is 4821.", "Correction: the pin is 4812.", "So the pin is 4812."),
@@ -129,6 +135,13 @@ def test_where_it_cannot_be_told_all_stay_in_order(texts: tuple[str, ...]) -> No
     told = lines(*texts)
     assert len(told) == len(texts)
     assert [line.removeprefix("- ") for line in told] == [text.rstrip(".") for text in texts]
+
+
+def test_an_answer_does_not_correct_the_user() -> None:
+    items = said("The budget for the roof is 8,000 euros.") + at_risk(
+        [Message("assistant", "Actually the roof budget is 9,000 euros.", turn=2)]
+    )
+    assert [item.value for item in merged(items)] == ["8,000 euros", "9,000 euros"]
 
 
 def test_a_correction_reaches_back_to_an_earlier_round() -> None:
@@ -224,6 +237,28 @@ def test_no_room_leaves_everything_out() -> None:
     assert len(keep(items, 0, COUNT).left_out) == 1
     assert keep([], 400, COUNT).items == ()
     assert kept_lines([]) == ""
+
+
+@pytest.mark.parametrize("talk", get_args(Talk))
+def test_five_rounds_with_a_summary_that_says_nothing(talk: Talk) -> None:
+    told: tuple[KeptItem, ...] = ()
+    everything: list[Planted] = []
+    turn = 0
+    for exchanges, planted in conversation(seed=1, talk=talk, rounds=5, density=7):
+        messages: list[Message] = []
+        for exchange in exchanges:
+            turn += 1
+            messages.append(Message("user", exchange.user, turn=turn, ts=MONDAY))
+            messages.append(Message("assistant", exchange.assistant, turn=turn))
+        items = [*told, *at_risk(messages)]
+        told = keep(lost(items, "They talked about plans."), 400, COUNT).items
+        everything += planted
+    text = kept_lines(told).casefold().replace(" ", "")
+    aimed = [one for one in everything if one.kind in ("rule", "code", "date", "amount")]
+    known = [one for one in aimed if one.value.casefold().replace(" ", "") in text]
+    assert len(known) >= 0.95 * len(aimed)
+    corrected = [one for one in everything if one.kind == "correction"]
+    assert [one for one in corrected if one.value.replace(" ", "").casefold() not in text] == []
 
 
 @given(

@@ -22,6 +22,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("the wifi password is Tulip-Harbor and the pin is 4821", [
             ("code", "Tulip-Harbor"), ("code", "4821"),
         ]),
+        ("The password is sunshine.", [("code", "sunshine")]),
         ("wifi密码 qwer7788，车牌沪A·88F21", [("code", "qwer7788"), ("code", "沪A·88F21")]),
         ("call +49 30 901820 about LH 1234", [("code", "+49 30 901820"), ("code", "LH 1234")]),
         ("the safe combination is 24-17-33", [("code", "24-17-33")]),
@@ -65,6 +66,7 @@ def test_what_is_found(text: str, values: list[tuple[str, str]]) -> None:
         "you may 5 times, and march on",
         "a 16:9 screen",
         "order 12 pizzas",
+        "the password is wrong",
         "我每周三次去健身房，我有三点建议，一点都不难",
         "三块蛋糕",
         "",

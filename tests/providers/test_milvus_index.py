@@ -701,7 +701,14 @@ def test_a_server_is_named_without_its_password() -> None:
 
 @pytest.mark.parametrize(
     "uri",
-    ["localhost:19530", "secret", "http://me:secret@host:port", "./secret.db", "ftp://secret"],
+    [
+        "localhost:19530",
+        "secret",
+        "http://me:secret@host:port",
+        "./secret.db",
+        "ftp://secret",
+        "http://[secret",
+    ],
 )
 def test_an_address_that_is_none_is_told_without_repeating_it(path: Path, uri: str) -> None:
     with pytest.raises(IndexUnavailable, match="MILVUS_URI is not the address") as raised:
