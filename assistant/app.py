@@ -252,7 +252,7 @@ def build_app(
         limits=_limits(values),
         # The model is looked up when it is used: /model may have changed it.
         compactor=_compactor(settings, lambda: pipeline.model, counter, profiles, clock),
-        retriever=Retriever(indexer, store, counter, clock),
+        retriever=Retriever(indexer, store, counter, clock=clock, monotonic=time.monotonic),
         clock=clock,
         hand_over=lambda session, turn: None,
     )

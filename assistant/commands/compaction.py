@@ -91,8 +91,8 @@ def _at_risk(preview: Preview) -> str:
     if not counts:
         return "Nothing in them is at risk: no codes, dates, amounts, rules or promises."
     return (
-        f"At risk: {', '.join(counts)}. What the summary loses of them is carried on word for word, "
-        "as far as there is room."
+        f"At risk: {', '.join(counts)}. What the summary loses of them is carried on word for "
+        "word, as far as there is room."
     )
 
 

@@ -32,10 +32,9 @@ def recall(context: CommandContext, argument: str) -> Output:
         raise UsageError("What should be looked for?")
 
     def run(say: Callable[[str], None]) -> Output:
-        recollection = context.pipeline.retriever.look_up(
-            argument, context.session.id, context.pipeline.limits.recalled
-        )
-        return _items_table(recollection, f"What “{argument}” would bring up")
+        room = context.pipeline.limits.recalled
+        recollection = context.pipeline.retriever.look_up(argument, room)
+        return _told(recollection, f"What “{argument}” would bring up, in {room:,} tokens at most.")
 
     return Work("Looking …", run)
 
@@ -51,15 +50,16 @@ def why(context: CommandContext, argument: str) -> Output:
         return Text("Nothing was asked in this session since it was opened. Ask something first.")
     prompt = turn.prompt
     mark = "" if prompt.exact else "~"
-    sections = ", ".join(f"{one.name} {mark}{one.tokens:,}" for one in prompt.sections)
-    left_out = f" {prompt.left_out} older messages of this session were not sent word for word."
-    summary = context.session.summary
-    stands_for = " The summary stands for the oldest of them." if summary else ""
-    return _items_table(
-        prompt.recollection,
-        f"Turn {turn.question.turn}: {mark}{prompt.tokens:,} tokens were sent",
-        above=f"{sections}.{left_out}{stands_for if prompt.left_out else ''}",
+    sections = " · ".join(
+        f"{one.name} {mark}{one.tokens:,}" for one in prompt.sections if one.tokens
     )
+    lines = [f"Turn {turn.question.turn}: {mark}{prompt.tokens:,} tokens were sent.", sections]
+    if prompt.left_out:
+        stands = " The summary stands for the oldest of them." if context.session.summary else ""
+        lines.append(
+            f"{prompt.left_out} older messages of this session were not sent word for word.{stands}"
+        )
+    return _told(prompt.recollection, *lines)
 
 
 @group.command("search", "<words>")
@@ -123,31 +123,35 @@ def status_table(status: IndexStatus) -> Table:
     return Table(("memory index", ""), [row for row in rows if row[1]], note=status.detail)
 
 
-def _items_table(recollection: Recollection, title: str, above: str = "") -> Output:
-    rows = [_row(one) for one in (*recollection.items, *recollection.passed_over)]
-    notes = [above, recollection.problem]
+def _told(recollection: Recollection, *before: str) -> Text:
+    """What was recalled and what was passed over, each with where it was said and its score."""
+    lines = [*before]
     if recollection.dates:
-        notes.append(f"Days named in the question: {recollection.dates}.")
-    if not recollection.items:
-        notes.append("Nothing was recalled.")
-    note = "\n".join(one for one in notes if one)
-    if not rows:
-        return Text(f"{title}.\n{note}")
-    return Table(("turn", "when", "score", "words", "in the prompt"), rows, title, note)
+        lines.append(f"Days named in the question: {recollection.dates}.")
+    if recollection.items:
+        lines += ["", "Recalled:", *(line for one in recollection.items for line in _lines(one))]
+    else:
+        lines.append("Nothing was recalled.")
+    if recollection.passed_over:
+        lines += ["", "Passed over:"]
+        lines += [line for one in recollection.passed_over for line in _lines(one)]
+    if recollection.problem:
+        lines += ["", recollection.problem]
+    return Text("\n".join(lines))
 
 
-def _row(one: Recalled) -> Sequence[str]:
+def _lines(one: Recalled) -> Sequence[str]:
     exchange = one.exchange
-    words = " ".join(f"{exchange.user} — {exchange.assistant}".split())
-    parts = " ".join(f"{name} {value:+.2f}" for name, value in one.parts.items())
-    shown = words if len(words) <= EXCERPT else f"{words[: EXCERPT - 1]}…"
-    return (
-        exchange.id,
-        _when(exchange.ts),
-        f"{one.score:.2f} ({parts})",
-        shown,
-        one.left_out or "yes",
-    )
+    parts = " ".join(f"{name} {value:+.2f}" for name, value in one.parts.items() if value)
+    why_not = f" · {one.left_out}" if one.left_out else ""
+    head = f"{exchange.id} · {_when(exchange.ts)} · score {one.score:.2f} ({parts}){why_not}"
+    said = (("User", exchange.user), ("Assistant", exchange.assistant))
+    return [head, *(f"  {who}: {_excerpt(text)}" for who, text in said if text)]
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
 
 
 def _when(moment: datetime | None) -> str:

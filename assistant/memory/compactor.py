@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assistant.errors import CompactionError, CompactionStopped
+from assistant.memory.background import summary_tokens
 from assistant.memory.compaction_plan import (
     CompactionLimits,
     CompactionPlan,
@@ -18,7 +19,6 @@ from assistant.memory.compaction_plan import (
     plan_compaction,
 )
 from assistant.memory.session import Session
-from assistant.memory.background import summary_tokens
 from assistant.memory.token_budget import message_tokens
 from assistant.messages import Kind, Message, Summary
 from assistant.protocols import TokenCounter

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from assistant.memory.corpus_statistics import CorpusStatistics
     from assistant.memory.log_rows import LogRows
     from assistant.memory.query import Query
-    from assistant.memory.ranking import Question, Ranked
+    from assistant.memory.ranking import Ranked
     from assistant.protocols import MemoryIndex, Vector
 
 log = logging.getLogger(__name__)
@@ -101,10 +101,8 @@ class Retriever:
         except Exception as error:
             # A fault in here must not cost anyone a turn.
             log.exception("Nothing could be recalled")
-            return Recollection(
-                query.whole,
-                problem=f"Recall failed (a bug: {type(error).__name__}); the log file has the details.",
-            )
+            bug = f"Recall failed (a bug: {type(error).__name__}); the log file has the details."
+            return Recollection(query.whole, problem=bug)
 
     def _searched(self, query: Query, room: int, sent: Sequence[Exchange]) -> Recollection:
         from assistant.memory.named_dates import named_dates
@@ -125,7 +123,10 @@ class Retriever:
             text=recalled_text(chosen),
             items=tuple(_recalled(one) for one in chosen),
             passed_over=_passed_over(ranked, relevant, chosen),
-            dates=", ".join(f"{one.start} to {one.end}" if one.start != one.end else str(one.start) for one in dates),
+            dates=", ".join(
+                f"{one.start} to {one.end}" if one.start != one.end else str(one.start)
+                for one in dates
+            ),
             problem=candidates.problem,
         )
 

@@ -204,15 +204,16 @@ class Summarizer:
 _THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```[^\n]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _PREAMBLE = re.compile(
-    r"\A\s*((sure|certainly|of course|okay|here (is|are)|below (is|are)|updated notes|notes( so far)?"
-    r"|summary|好的|当然|以下是|下面是|这是|更新后的记录|记录|摘要)[^\n]{0,80}[:：]\s*\n?)+",
+    r"\A\s*((sure|certainly|of course|okay|here (is|are)|below (is|are)|updated notes"
+    r"|notes( so far)?|summary|好的|当然|以下是|下面是|这是|更新后的记录|记录|摘要)[^\n]{0,80}[:：]\s*\n?)+",
     re.IGNORECASE,
 )
 _ERROR = re.compile(
     r"\A\W*(error\b|exception\b|traceback\b|http(/[\d.]+)? ?[45]\d\d|[45]\d\d [A-Z]|rate limit"
     r"|too many requests|insufficient_quota|internal server error|service unavailable|bad gateway"
     r"|request (failed|timed out)|context length exceeded|i('m| am) sorry|sorry, |i can(no|')t "
-    r"|as an ai\b|错误|出错|请求(失败|超时|过多)|服务(不可用|器错误)|抱歉|对不起|很抱歉|我(无法|不能))",
+    r"|as an ai\b|错误|出错|请求(失败|超时|过多)|服务(不可用|器错误)|抱歉|对不起|很抱歉"
+    r"|我(无法|不能))",
     re.IGNORECASE,
 )
 _JSON_ERROR = re.compile(r'\A\s*\{\s*"(error|detail|message|code)"\s*:')

@@ -31,10 +31,7 @@ def import_pymilvus() -> Any:
         with _importing, _without_settings_of_its_own():
             import pymilvus
     except Exception as error:
-        raise IndexUnavailable(
-            f"The memory index can't be used: importing pymilvus failed ({said_by(error)}). "
-            f"{NOTHING_LOST} Install pymilvus and milvus-lite again to have recall."
-        ) from error
+        raise _not_importable(error) from error
     _silence()
     return pymilvus
 
@@ -94,14 +91,31 @@ def as_index_error(error: Exception, place: str, *, on_disk: bool) -> MemoryInde
     number = _errno(error) if on_disk else None
     if number in _BY_ERRNO:
         return IndexUnavailable(_BY_ERRNO[number].format(place=place, kept=NOTHING_LOST))
-    if on_disk:
+    if isinstance(error, ImportError):
+        return _not_importable(error)
+    if on_disk and _is_damage(error):
         return IndexBroken(
             f"The memory index can't be used: {place} is damaged ({said_by(error)}). "
             f"{NOTHING_LOST} The index can be made anew from them."
         )
+    remedy = "Try again" if on_disk else "Check MILVUS_URI, and the server's log"
     return IndexUnavailable(
         f"The memory index can't be used: {place} refused the request ({said_by(error)}). "
-        f"{NOTHING_LOST} Check MILVUS_URI, and the server's log."
+        f"{NOTHING_LOST} {remedy}."
+    )
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether it comes from the files; what is below MilvusException is about arguments."""
+    kind = type(error)
+    from_server = kind.__name__ == "MilvusException" or kind.__module__.startswith("milvus_lite")
+    return from_server or isinstance(error, OSError)
+
+
+def _not_importable(error: Exception) -> IndexUnavailable:
+    return IndexUnavailable(
+        f"The memory index can't be used: a library it needs is missing or broken "
+        f"({said_by(error)}). {NOTHING_LOST} Install pymilvus and milvus-lite again to have recall."
     )
 
 

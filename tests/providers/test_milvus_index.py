@@ -560,6 +560,21 @@ def test_pymilvus_reads_no_settings_of_its_own(path: Path, tmp_path: Path) -> No
     assert out == "False nonsense long\nFalse\n"
 
 
+@pytest.mark.parametrize("library", ["pymilvus", "milvus_lite"])
+def test_a_library_that_is_missing_is_no_damage(path: Path, library: str) -> None:
+    out = run(
+        f"""
+        sys.modules[{library!r}] = None
+        try:
+            open_index()
+        except IndexUnavailable as error:
+            print(error)
+        """,
+        path,
+    )
+    assert "Install pymilvus and milvus-lite" in out
+
+
 DAMAGES = [
     "a file in its place",
     "both manifests cut",
