@@ -221,7 +221,7 @@ class FakeIndexHome:
 class FakeRetriever:
     """Recalls what it was given, whatever is asked, and keeps what it was asked with."""
 
-    recollection: Recollection = Recollection()
+    recollection: Recollection = field(default_factory=Recollection)
     asked: list[Shares] = field(default_factory=list)
 
     def recall(self, session: Session, shares: Shares) -> Recollection:

@@ -67,9 +67,7 @@ def is_summary(body: dict[str, Any]) -> bool:
 @pytest.fixture
 def app(home: Path, endpoint: Endpoint) -> Iterator[App]:
     settings = load_settings(home, {"OPENAI_BASE_URL": endpoint.url}, {"memory.index": False})
-    app = build_app(
-        settings, titles="off", environment={}, clock=FakeClock(), new_id=FakeIds()
-    )
+    app = build_app(settings, titles="off", environment={}, clock=FakeClock(), new_id=FakeIds())
     yield app
     app.close()
 

@@ -60,7 +60,10 @@ class Talk:
                 lambda: Summarizer(
                     lambda: self.summarizer,
                     FakeCounter(),
-                    {"en": SummaryPrompts("Sum up.", "Shorten."), "zh": SummaryPrompts("总结", "缩短")},
+                    {
+                        "en": SummaryPrompts("Sum up.", "Shorten."),
+                        "zh": SummaryPrompts("总结", "缩短"),
+                    },
                     SummaryBounds(),
                     window=lambda: 10_000,
                     clock=clock,

@@ -205,7 +205,8 @@ _THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\A\s*```[^\n]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _PREAMBLE = re.compile(
     r"\A\s*((sure|certainly|of course|okay|here (is|are)|below (is|are)|updated notes"
-    r"|notes( so far)?|summary|好的|当然|以下是|下面是|这是|更新后的记录|记录|摘要)[^\n]{0,80}[:：]\s*\n?)+",
+    r"|notes( so far)?|summary|好的|当然|以下是|下面是|这是|更新后的记录|记录|摘要)"
+    r"[^\n]{0,80}[:：]\s*\n?)+",
     re.IGNORECASE,
 )
 _ERROR = re.compile(

@@ -179,9 +179,7 @@ def test_a_narrow_window_makes_it_due_earlier(compactor: Compactor, session: Ses
     assert compactor.plan(session, 200) is not None
 
 
-def test_never_two_at_once(
-    compactor: Compactor, model: FakeChatModel, session: Session
-) -> None:
+def test_never_two_at_once(compactor: Compactor, model: FakeChatModel, session: Session) -> None:
     say(session, 6)
     running, most, lock = 0, 0, threading.Lock()
 

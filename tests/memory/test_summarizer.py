@@ -19,7 +19,7 @@ from assistant.memory.summarizer import (
 )
 from assistant.messages import Message, Role, Summary
 from assistant.protocols import ReplyPart
-from tests.fakes import FakeChatModel, FakeClock, FakeCounter, Reply, failing
+from tests.fakes import FakeChatModel, FakeClock, FakeCounter, failing
 from tests.sample import SAMPLE
 
 PROMPTS = {
