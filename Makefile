@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 HOME_FOLDER := $(if $(ASSISTANT_HOME),$(ASSISTANT_HOME),.)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -9,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # One environment, one installation at a time.
 .NOTPARALLEL:
 
-.PHONY: chat test check format lint types imports tests stress bench help-text lock clean
+.PHONY: chat test check format lint types imports tests stress bench bench-peers help-text lock clean
 
 # Start a conversation. ARGS goes to the program: make chat ARGS="--continue"
 chat: $(VENV)/.main local-if-needed
@@ -48,6 +49,11 @@ stress: $(VENV)/.dev $(VENV)/.local
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.startup
 	$(BIN)/python -m benchmarks.session
+	$(BIN)/python -m benchmarks.turn
+	$(BIN)/python -m benchmarks.prefix
+
+# What benchmarks.turn compares a turn with, in an environment of its own.
+bench-peers: $(PEERS)/.installed
 
 # Write the stored help text anew, after a change to the command line.
 help-text: $(VENV)/.main
@@ -87,4 +93,10 @@ $(VENV)/.local: requirements/local.txt $(VENV)/.main
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.main
 	@$(PIP) install --compile --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(PEERS)/.installed: benchmarks/peers/requirements.txt
+	@echo "Installing LangGraph (once) …"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --compile -r $<
 	@touch $@

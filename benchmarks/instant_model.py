@@ -58,4 +58,6 @@ class InstantSummarizer(InstantModel):
     def stream(
         self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
     ) -> Iterator[ReplyPart]:
-        yield ReplyPart(NOTES[language_of(messages[0].text)], finish_reason="stop")
+        # No two summaries are the same, as no two of a model's are.
+        size = f"- {len(messages[-1].text)}\n"
+        yield ReplyPart(size + NOTES[language_of(messages[0].text)], finish_reason="stop")

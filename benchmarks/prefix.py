@@ -157,7 +157,9 @@ def _converse(home: Path, turns: int, recalled: int) -> list[Step]:
 
 
 def _app(home: Path, recalled: int) -> App:
-    settings = load_settings(home, NOWHERE, {"budget.recalled": recalled})
+    # Words find what is asked for here, and cost nothing.
+    flags = {"budget.recalled": recalled, "memory.embedder": "none"}
+    settings = load_settings(home, NOWHERE, flags)
     minutes = count()
     app = build_app(
         settings,

@@ -305,6 +305,8 @@ EXCHANGES_A_SESSION = 20
 VOCABULARY = 20_000
 MOST_FREQUENT = 100
 """Words so frequent that no search goes by them, and that are not drawn."""
+CHARACTERS = 1_000
+"""Those that Chinese texts are mostly written in."""
 QUESTION_WORDS, REPLY_WORDS, ASKED_WORDS = 25, 75, 8
 
 
@@ -438,8 +440,8 @@ def _english(number: int) -> str:
 
 
 def _chinese(number: int) -> str:
-    first, second = divmod(number, 150)
-    return chr(0x4E00 + first) + chr(0x5E00 + second)
+    """Two of CHARACTERS, spread over all words."""
+    return chr(0x4E00 + number * 7_919 % CHARACTERS) + chr(0x4E00 + number * 104_729 % CHARACTERS)
 
 
 # --- LangGraph ----------------------------------------------------------------------------------

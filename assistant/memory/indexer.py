@@ -41,8 +41,6 @@ STEP = 16
 FLUSH_EVERY = 200
 #: Seconds after which an index that could not be opened is tried again.
 RETRY_AFTER = 10.0
-#: Rows that the statistics of all are estimated from.
-SAMPLE = 2_000
 
 STOPPED = (
     "Indexing was stopped. What is indexed stays, and recall searches words alone until the rest "
@@ -249,11 +247,13 @@ class Indexer:
         return self.embedder.name, self.embedder.dimension()
 
     def _gather(self) -> None:
-        from assistant.memory.corpus_statistics import CorpusStatistics  # numpy is loaded here
+        # numpy is loaded here.
+        from assistant.memory.corpus_statistics import EMPTY_QUESTIONS, SAMPLE, CorpusStatistics
 
         assert self._index is not None
-        sample = self._index.newest(SAMPLE)
-        self.statistics = CorpusStatistics.of(sample, self._indexed)
+        embedder = self.embedder
+        empty = [embedder.embed_query(one) for one in EMPTY_QUESTIONS] if embedder else []
+        self.statistics = CorpusStatistics.of(self._index.newest(SAMPLE), empty_questions=empty)
 
     def _not_open(self, state: State, detail: str) -> None:
         self.close()

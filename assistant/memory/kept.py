@@ -201,9 +201,9 @@ def _shrink(groups: Sequence[_Clause], tokens: int, count: Callable[[str], int])
 def lost(items: Sequence[KeptItem], summary: str) -> list[KeptItem]:
     """The items a summary does not have, in their order.
 
-    Values are compared in whatever spelling. A time, a weekday or a number counts as there only
-    when one of its words stands in the same sentence. An item that takes a value back is missing
-    too as long as the summary tells the old one.
+    Values are compared in whatever spelling. A date, time, amount or number counts as there only
+    when one of its words stands in the same sentence: two things may be on the same day. An item
+    that takes a value back is missing too as long as the summary tells the old one.
     """
     if not summary.strip():
         return list(items)
@@ -239,12 +239,9 @@ class _SummaryText:
             return key_of("link", item.value).word in self._folded
         if item.kind == "code":
             return bool(code_pattern(item.value).search(self._plain))
-        key = _key(item)
-        near = self._places(item, key)
-        if item.kind == "time" or item.kind == "number" or key.word.startswith("weekday"):
-            about = _subject(item)
-            return any(not about or about & self._words[number] for number in near)
-        return bool(near)
+        about = _subject(item)
+        places = self._places(item, _key(item))
+        return any(not about or about & self._words[number] for number in places)
 
     def has_old(self, item: KeptItem) -> bool:
         if not item.replaces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import msgspec
 
@@ -47,6 +48,28 @@ def query_of(session: Session) -> Query:
         return Query(text)
     before = session.exchange(session.history[starts[-2]].turn)
     return Query(text, _shortened(before) if before else "")
+
+
+def asked_speaker(text: str) -> Literal["user", "assistant"] | None:
+    """Whose words a question asks for, where it says so: "did I say", 你推荐过."""
+    if _ASKS_FOR_USER.search(text):
+        return "user"
+    return "assistant" if _ASKS_FOR_ASSISTANT.search(text) else None
+
+
+_SAID = "say|said|tell|told|mention|mentioned|write|wrote|talk|talked|ask|asked|promise|promised"
+_ADVISED = f"{_SAID}|recommend|recommended|suggest|suggested|advise|advised|explain|explained"
+_ASKS_FOR_USER = re.compile(
+    rf"\b(did|had|have) i (ever |already )?({_SAID})\b|\bi (ever |already |once )?({_SAID})\b"
+    r"|我(曾经?|之前|以前|上次)?(跟|和|向|给)?(你)?(说|提|讲|告诉|推荐|介绍)",
+    re.IGNORECASE,
+)
+_ASKS_FOR_ASSISTANT = re.compile(
+    rf"\b(did|had|have) you (ever |already )?({_ADVISED})\b|\byou (ever |already |once )?"
+    rf"({_ADVISED})\b|\byour (advice|answer|recommendation|suggestion|proposal)\b"
+    r"|你(曾经?|之前|以前|上次)?(跟|和|向|给)?(我)?(说|提|讲|告诉|推荐|介绍|建议)",
+    re.IGNORECASE,
+)
 
 
 def leans_on_previous(text: str) -> bool:

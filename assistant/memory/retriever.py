@@ -2,14 +2,14 @@
 
 Candidates come from the index, by meaning and by words, with their neighbours; or, while the index
 can't be searched, from the session files by words alone. One linear score ranks them (`ranking`),
-a floor lets nothing be the answer, and what is left fills a token budget in the order of the
-score, printed in the order of time.
+a floor lets nothing be the answer, and what is left fills a token budget in the order of the score
+and is printed in the order of time (`recalled_text`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,11 @@ from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Exchange, Recalled
 from assistant.prompt import Recollection
-from assistant.protocols import Hits, IndexRow, TokenCounter
+from assistant.protocols import IndexRow, TokenCounter
 
 if TYPE_CHECKING:
     from assistant.memory.corpus_statistics import CorpusStatistics
+    from assistant.memory.date_ranges import DateRange
     from assistant.memory.log_rows import LogRows
     from assistant.memory.query import Query
     from assistant.memory.ranking import Ranked
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: Candidates of each kind of search.
 CANDIDATES = 50
+#: Exchanges on either side of a candidate, which lend it weight.
+REACH = 2
 #: Tokens below which no exchange can be told.
 LEAST_ROOM = 60
 #: Of those that were passed over, how many are shown.
@@ -49,8 +52,9 @@ class _Candidates(msgspec.Struct, frozen=True):
     """What was found, before it is ranked."""
 
     rows: Sequence[IndexRow]
-    hits: Hits
     statistics: CorpusStatistics
+    asked: str
+    """The question without the names of those who take part."""
     vector: Vector | None = None
     problem: str = ""
 
@@ -106,27 +110,31 @@ class Retriever:
 
     def _searched(self, query: Query, room: int, sent: Sequence[Exchange]) -> Recollection:
         from assistant.memory.named_dates import named_dates
-        from assistant.memory.ranking import Question, fill, rank, worth_recalling
-        from assistant.memory.recalled_text import recalled_text
+        from assistant.memory.query import asked_speaker
+        from assistant.memory.ranking import Question, rank, worth_recalling
+        from assistant.memory.recalled_text import fill, recalled_text
         from assistant.memory.terms import terms
 
-        words = terms(query.whole)
-        candidates = self._candidates(query.whole, words)
-        dates = named_dates(query.text, self._clock())
-        question = Question(words, candidates.vector, dates)
+        now = self._clock()
+        zone = now.tzinfo or UTC
+        candidates = self._candidates(query.whole)
+        question = Question(
+            terms(candidates.asked),
+            candidates.vector,
+            named_dates(query.text, now),
+            zone,
+            asked_speaker(query.text),
+        )
         rows = self._not_sent(candidates.rows, sent)
-        ranked = rank(question, rows, candidates.hits, candidates.statistics)
-        relevant = worth_recalling(question, ranked, candidates.statistics)
-        chosen = fill(relevant, room, self._counter.count)
+        ranked = rank(question, rows, candidates.statistics)
+        relevant = worth_recalling(question, ranked)
+        chosen = fill(question, relevant, room, self._counter.count)
         return Recollection(
             query=query.whole,
-            text=recalled_text(chosen),
+            text=recalled_text(chosen, zone),
             items=tuple(_recalled(one) for one in chosen),
             passed_over=_passed_over(ranked, relevant, chosen),
-            dates=", ".join(
-                f"{one.start} to {one.end}" if one.start != one.end else str(one.start)
-                for one in dates
-            ),
+            dates=", ".join(map(_days, question.dates)),
             problem=candidates.problem,
         )
 
@@ -145,24 +153,25 @@ class Retriever:
 
     # --- candidates -----------------------------------------------------------------------------
 
-    def _candidates(self, text: str, words: Sequence[str]) -> _Candidates:
+    def _candidates(self, text: str) -> _Candidates:
         index, statistics = self._indexer.searchable(self._patience), self._indexer.statistics
         if index is None or statistics is None:
-            return self._from_logs(words)
+            return self._from_logs(text)
         try:
-            return self._from_index(index, statistics, text, words)
+            return self._from_index(index, statistics, text)
         except MemoryIndexError as error:
-            found = self._from_logs(words)
-            return msgspec.structs.replace(found, problem=str(error))
+            return msgspec.structs.replace(self._from_logs(text), problem=str(error))
 
     def _from_index(
-        self, index: MemoryIndex, statistics: CorpusStatistics, text: str, words: Sequence[str]
+        self, index: MemoryIndex, statistics: CorpusStatistics, text: str
     ) -> _Candidates:
-        vector, problem = self._vector(text)
-        hits = index.search(vector, words, CANDIDATES)
-        ids = {hit.id for hit in (*hits.dense, *hits.keyword)}
-        rows = index.rows(sorted(ids | {near for one in ids for near in _neighbours(one)}))
-        return _Candidates(rows, hits, statistics, vector, problem)
+        from assistant.memory.terms import terms
+
+        asked = statistics.without_participants(text)
+        vector, problem = self._vector(asked)
+        hits = index.search(vector, terms(asked), CANDIDATES)
+        ids = {near for hit in (*hits.dense, *hits.keyword) for near in _around(hit.id)}
+        return _Candidates(index.rows(sorted(ids)), statistics, asked, vector, problem)
 
     def _vector(self, text: str) -> tuple[Vector | None, str]:
         """The question's vector, or why there is none: then words alone are searched."""
@@ -175,25 +184,31 @@ class Retriever:
             self._embedder_again_at = self._monotonic() + EMBEDDER_PAUSE
             return None, str(error)
 
-    def _from_logs(self, words: Sequence[str]) -> _Candidates:
+    def _from_logs(self, text: str) -> _Candidates:
         """By words alone, from the session files, which are complete whatever the index is."""
         from assistant.memory.corpus_statistics import CorpusStatistics
         from assistant.memory.log_rows import LogRows
         from assistant.memory.ranking import keyword_hits
+        from assistant.memory.terms import terms
 
         if self._logs is None:
             self._logs = LogRows(self._store)
-        rows = self._logs.rows(words)
-        statistics = CorpusStatistics.of(rows, len(rows))
-        hits = keyword_hits(words, rows, statistics, CANDIDATES)
-        near = {near for hit in hits for near in (hit.id, *_neighbours(hit.id))}
-        return _Candidates([row for row in rows if row.id in near], Hits(keyword=hits), statistics)
+        rows = self._logs.rows(terms(text))
+        statistics = CorpusStatistics.of(rows)
+        asked = statistics.without_participants(text)
+        hits = keyword_hits(terms(asked), rows, statistics, CANDIDATES)
+        ids = {near for hit in hits for near in _around(hit.id)}
+        return _Candidates([row for row in rows if row.id in ids], statistics, asked)
 
 
-def _neighbours(row_id: str) -> tuple[str, str]:
-    """The exchanges before and after one in its session."""
+def _around(row_id: str) -> Sequence[str]:
+    """An exchange, and the two before and after it in its session."""
     session, _, turn = row_id.rpartition(".")
-    return f"{session}.{int(turn) - 1}", f"{session}.{int(turn) + 1}"
+    return [f"{session}.{int(turn) + step}" for step in range(-REACH, REACH + 1)]
+
+
+def _days(named: DateRange) -> str:
+    return str(named.start) if named.start == named.end else f"{named.start} to {named.end}"
 
 
 def _recalled(one: Ranked, left_out: str = "") -> Recalled:
@@ -204,7 +219,7 @@ def _recalled(one: Ranked, left_out: str = "") -> Recalled:
 
 
 def _passed_over(
-    ranked: Sequence[Ranked], relevant: Sequence[Ranked], chosen: Collection[Ranked]
+    ranked: Sequence[Ranked], relevant: Sequence[Ranked], chosen: Sequence[Ranked]
 ) -> tuple[Recalled, ...]:
     """The best of what does not stand in the prompt, and why."""
     above = {one.row.id for one in relevant}

@@ -31,8 +31,9 @@ STOP_WORDS = frozenset(
 )
 STOP_CHARACTERS = frozenset(
     "的了是在我你您他她它们这那哪有和与及也就都而着或吗呢吧啊呀哦嗯么之其被把给对从到很太"
-    "什谁怎个些还又再曾过会能可以要想得地为于"
+    "什谁怎个些还又再曾过会能可以要想得地为于 "
 )
+_STOP_PAIR = re.compile("多少|时候")
 
 # Past forms that no suffix rule leads back to the word a question uses: "did I buy", "I bought".
 _IRREGULAR = {
@@ -66,14 +67,15 @@ _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
 _UNSPACED = _HAN + _KANA + _HANGUL
 
-_IS_HAN = re.compile(f"[{_HAN}]")
+_HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _CONTRACTION = re.compile(r"(?<=[^\W\d_])(?:n't|'(?:s|re|ve|ll|d|m))(?![^\W_])")
-_GROUPED_DIGITS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-# A word, or a code: runs joined by single hyphens, dots, slashes or underscores.
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# A word; or a code, which is words and numbers joined by single marks; or a run of characters
+# that are written without spaces between words.
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+(?:[-./_][^\W_{_UNSPACED}]+)*|[{_UNSPACED}]+")
-_PART = re.compile(r"[^\W\d_]+|\d+")
 _RUN = re.compile(r"[^\W_]+")
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 
@@ -84,66 +86,72 @@ def terms(text: str) -> list[str]:
     of neighbours, Japanese and Korean as pairs; a code such as PX-4471 as a whole and in its
     parts. Any string is taken, in time linear in its length.
     """
-    return list(_terms(_folded(text)))
+    found: list[str] = []
+    for match in _WORD.finditer(_folded(text)):
+        word = match.group()
+        found += _characters_and_pairs(word) if _UNSPACED_RUN.match(word) else _word_terms(word)
+    return found
 
 
 def _folded(text: str) -> str:
-    """In lower case, without accents, compatibility forms replaced, groups of digits joined."""
+    """In lower case, without accents, compatibility forms replaced, 1,000 as 1000."""
     if not text.isascii():
         text = text.replace("\u2019", "'")
         apart = unicodedata.normalize("NFKD", text)
         # The Japanese voicing marks make other letters, not accented ones.
         text = "".join(c for c in apart if unicodedata.category(c)[0] != "M" or c in "\u3099\u309a")
-    text = unicodedata.normalize("NFC", text.casefold()).lower()
-    return _GROUPED_DIGITS.sub("", _CONTRACTION.sub(" ", text))
+        text = unicodedata.normalize("NFC", text)
+    return _THOUSANDS.sub("", _CONTRACTION.sub(" ", text.casefold().lower()))
 
 
-def _terms(text: str) -> Iterator[str]:
-    for found in _WORD.finditer(text):
-        word = found.group()
-        if _UNSPACED_RUN.match(word):
-            yield from _characters_and_pairs(word)
-        elif word.isalpha():
-            yield from _word(word)
-        else:
-            yield from _code(word)
-
-
-def _word(word: str) -> Iterator[str]:
-    if word not in STOP_WORDS:
-        yield _stem(word[:LONGEST_TERM])
-
-
-def _code(code: str) -> Iterator[str]:
-    runs = _RUN.findall(code)
-    mixed = not code.isdigit() and any(c.isdigit() for c in code)
-    if len(runs) > 1 and mixed:
-        yield "".join(runs)[:LONGEST_TERM]
-    for run in runs:
-        if run.isalpha():
-            yield from _word(run)
-        elif ordinal := _ORDINAL.fullmatch(run):
-            yield ordinal.group(1)[:LONGEST_TERM]
-        else:
-            yield run[:LONGEST_TERM]
-            parts = _PART.findall(run)
-            if len(parts) > 1:
-                yield from (part[:LONGEST_TERM] for part in parts)
+def _word_terms(word: str) -> tuple[str, ...]:
+    # Long words are kept out of the cache, so that its size stays bounded.
+    return _cached_terms(word) if len(word) <= LONGEST_TERM else tuple(_parts(word))
 
 
 @lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
-    return str(EnglishStemmer().stemWord(_IRREGULAR.get(word, word))) if word.isascii() else word
+def _cached_terms(word: str) -> tuple[str, ...]:
+    return tuple(_parts(word))
 
 
-def _characters_and_pairs(run: str) -> Iterator[str]:
+def _parts(word: str) -> Iterator[str]:
+    if word.isalpha():
+        yield from _stemmed(word)
+        return
+    runs = _RUN.findall(word)
+    if len(runs) > 1 and re.search(r"\d", word) and re.search(r"[^\W\d_]", word):
+        yield "".join(runs)[:LONGEST_TERM]
+    for run in runs:
+        yield from _stemmed(run) if run.isalpha() else _numbered(run)
+
+
+def _stemmed(word: str) -> Iterator[str]:
+    if word not in STOP_WORDS:
+        word = _IRREGULAR.get(word, word)[:LONGEST_TERM]
+        yield str(EnglishStemmer().stemWord(word)) if word.isascii() else word
+
+
+def _numbered(run: str) -> Iterator[str]:
+    """A run with digits in it: 20th is 20, iphone15 is iphone and 15 too."""
+    if ordinal := _ORDINAL.fullmatch(run):
+        yield ordinal.group(1)[:LONGEST_TERM]
+        return
+    yield run[:LONGEST_TERM]
+    parts = _LETTERS_OR_DIGITS.findall(run)
+    if len(parts) > 1:
+        yield from (part[:LONGEST_TERM] for part in parts)
+
+
+def _characters_and_pairs(run: str) -> list[str]:
+    found: list[str] = []
     previous = ""
-    for character in run:
+    for character in _STOP_PAIR.sub(" ", run):
         if character in STOP_CHARACTERS:
             previous = ""
             continue
         if previous:
-            yield previous + character
-        if _IS_HAN.match(character) or len(run) == 1:
-            yield character
+            found.append(previous + character)
+        if _HAN_CHARACTER.match(character) or len(run) == 1:
+            found.append(character)
         previous = character
+    return found

@@ -48,6 +48,11 @@ class EmbeddedServer:
         self._server.add_insecure_port(self.address)
         self._server.start()
 
+    def shut_door(self) -> None:
+        """Take the socket's name away: nobody can connect after this, and no process that is killed
+        leaves a folder behind. Who is connected stays so."""
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
     def close(self) -> None:
         """Write what is only in memory, and free the lock."""
         self._server.stop(STOPPING).wait(STOPPING)
@@ -55,7 +60,7 @@ class EmbeddedServer:
         # Into a folder that has been deleted it would write just enough to look damaged.
         if self.in_place:
             self._database.close()
-        shutil.rmtree(self._sockets, ignore_errors=True)
+        self.shut_door()
 
 
 def start_embedded(path: Path) -> EmbeddedServer:

@@ -155,13 +155,13 @@ _BY_ERRNO: dict[int | None, str] = {
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what led to it. pymilvus raises errors from themselves: a ring."""
+    """The error and what led to it. pymilvus raises errors from themselves, which makes a ring."""
     seen: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in seen:
         yield cause
         seen.append(cause)
-        cause = cause.__cause__
+        cause = cause.__context__ if cause.__cause__ in seen else cause.__cause__
 
 
 def grpc_status(error: Exception) -> str:

@@ -61,6 +61,7 @@ def test_what_a_summary_has_is_not_lost(text: str, summary: str) -> None:
         ("the rent is ¥12,800", "The rent is about 1,280."),
         ("the exam takes place on March 4", "The exam is in March."),
         ("the rehearsal is at 4:30 pm", "The rehearsal is at 4:30 am."),
+        ("the tax return is due by Apr 26", "The user flies to Porto on Apr 26."),
         ("the rehearsal is at 4:30 pm", "They eat at 4:30 pm. There is a rehearsal."),
         ("Please never use emojis in your replies", "The user wants emojis in replies."),
         ("Please never use emojis in your replies", "The user has wishes about replies."),

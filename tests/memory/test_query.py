@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.memory.query import leans_on_previous, query_of
+from assistant.memory.query import asked_speaker, leans_on_previous, query_of
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
 
@@ -50,3 +50,19 @@ def test_the_exchange_before_joins_the_search(store: SessionStore) -> None:
     assert query.before.startswith("Tell me about Sichuan hotpot.\nIt is hot.")
     assert len(query.before) < 420
     assert query.whole.endswith("\n好吃吗？")
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker"),
+    [
+        ("What did I say about the budget?", "user"),
+        ("我曾经和你推荐过一部科幻电影，它的名字是？", "user"),
+        ("Which restaurant did you recommend?", "assistant"),
+        ("你推荐过哪本书？", "assistant"),
+        ("What was your advice on knives?", "assistant"),
+        ("When is the review?", None),
+        ("我的订单编号是多少？", None),
+    ],
+)
+def test_a_question_may_say_whose_words_it_asks_for(text: str, speaker: str | None) -> None:
+    assert asked_speaker(text) == speaker

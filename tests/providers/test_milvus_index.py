@@ -511,6 +511,7 @@ def test_rows_of_a_process_that_was_killed_are_there(open_folder: Open, path: Pa
         code=-signal.SIGKILL,
     )
     assert open_folder().count() == 3
+    assert not list(path.parent.parent.glob("assistant-*"))
 
 
 def test_nothing_is_ever_printed(path: Path) -> None:
@@ -820,12 +821,13 @@ def run(
 ) -> str:
     """What another process prints that runs `program`; it may not print anything to stderr."""
     before()
+    folder = path.parent.parent
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(program), str(path)],
         capture_output=True,
         text=True,
-        cwd=path.parent.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), **environment},
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (code, "")
