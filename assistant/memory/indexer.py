@@ -340,6 +340,8 @@ class Indexer:
         self._flush()
         self._indexed = self._index.count()
         self._gather()
+        # The first search by words prepares them: better here than while somebody waits.
+        self._index.search(None, ["warm"], 1)
         self._state, self._to_do = "ready", 0
 
     def _changed(self) -> dict[str, FileState]:

@@ -144,8 +144,8 @@ def _reserved(path: Path) -> Iterator[None]:
 
 def _locked(path: Path) -> IndexLocked:
     return IndexLocked(
-        f"Another running assistant has the memory index open ({path}), so nothing is recalled "
-        f"here. {NOTHING_LOST} Close the other one to have recall here."
+        f"Another running assistant has the memory index open ({path}), so recall looks for words "
+        f"alone here. {NOTHING_LOST} What is said here is indexed once the other one is closed."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from pathlib import Path
 
@@ -49,7 +50,7 @@ class MilvusHome:
             return False
         if self._path.exists():
             # Renamed first: a folder that another process has open stays, and says so.
-            aside = self.set_aside("discarded")
+            aside = self.set_aside(f"discarded-{secrets.token_hex(4)}")
             assert aside is not None
             shutil.rmtree(aside, ignore_errors=True)
         return True
