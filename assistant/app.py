@@ -242,7 +242,7 @@ def build_app(
         say=asides.say,
         clock=clock,
         monotonic=time.monotonic,
-        on=values.memory.index,
+        off=_index_off(values, private),
     )
     pipeline = Pipeline(
         model=model,
@@ -493,6 +493,13 @@ def _memory_user(settings: LoadedSettings, new_id: Callable[[], str]) -> str:
         make_folder(path.parent)
         write_atomically(path, name.encode())
     return name
+
+
+def _index_off(values: Settings, private: bool) -> str:
+    """Why the index is left alone in this run; empty when it is not."""
+    if private:
+        return "In a private conversation the index is left alone, so that it leaves no trace."
+    return "" if values.memory.index else "The setting memory.index is off."
 
 
 def _limits(values: Settings) -> BudgetLimits:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 #: Rows that the figures rest on; later ones would hardly move them.
 SAMPLE = 2_000
 
+#: With fewer rows than this a memory is young: they don't tell yet which words are rare.
+YOUNG = 200
+
 #: Questions about nothing. What a question has in common with these is only that it is one.
 EMPTY_QUESTIONS = (
     "What did I say about it?",
@@ -59,7 +62,7 @@ class CorpusStatistics:
 
     @classmethod
     def of(
-        cls, sample: Iterable[IndexRow], total: int = 0, empty_questions: Sequence[Vector] = ()
+        cls, sample: Iterable[IndexRow], empty_questions: Sequence[Vector] = ()
     ) -> CorpusStatistics:
         statistics = cls(empty_questions)
         statistics.add(sample)
@@ -85,12 +88,16 @@ class CorpusStatistics:
     @property
     def rarest(self) -> float:
         """The weight of a word that never occurred."""
-        return math.log(1 + (self.rows + 0.5) / 0.5)
+        return self.rarity("")
 
     def rarity(self, term: str) -> float:
-        """The weight of a word: BM25's inverse document frequency."""
-        occurs = self._with_term[term]
-        return math.log(1 + (self.rows - occurs + 0.5) / (occurs + 0.5))
+        """The weight of a word: BM25's inverse document frequency.
+
+        In a young memory every word stands in a good part of the exchanges. There they weigh as if
+        there were YOUNG of them.
+        """
+        rows, occurs = max(self.rows, YOUNG), self._with_term[term]
+        return math.log(1 + (rows - occurs + 0.5) / (occurs + 0.5))
 
     def share(self, term: str) -> float:
         """The part of the exchanges that have this term: 0 to 1."""
@@ -121,7 +128,9 @@ class CorpusStatistics:
         if self._no_question is None or not len(sample):
             return None
         asked = question - self._no_question
-        said = vectors - sample.mean(axis=0)
+        # A few exchanges have more in common than all will have.
+        known = _WEIGHT_OF_USUAL * self._no_question + sample.sum(axis=0)
+        said = vectors - known / (_WEIGHT_OF_USUAL + len(sample))
         lengths = np.linalg.norm(asked) * np.linalg.norm(said, axis=1)
         found: NDArray[np.float32] = (said @ asked) / np.maximum(lengths, 1e-6)
         return found
@@ -134,10 +143,11 @@ class CorpusStatistics:
         """
         if self.rows < _ENOUGH:
             return text
-        left = _NAME.sub(lambda found: "" if self._is_participant(found[1]) else found[0], text)
+        left = _NAME.sub(lambda found: "" if self.is_participant(found[1]) else found[0], text)
         return " ".join(left.split()) if terms(left) else text
 
-    def _is_participant(self, name: str) -> bool:
+    def is_participant(self, name: str) -> bool:
+        """Whether a name stands in so many exchanges that it must be a participant's."""
         found = terms(name)
         return bool(found) and all(self.share(term) >= _COMMON_NAME for term in found)
 

@@ -47,7 +47,7 @@ STOPPED = (
     "is: the next start, or /index rebuild, goes on."
 )
 
-SWITCHED_OFF = "The setting memory.index is off: words are looked for in the session files."
+WORDS_IN_LOGS = "Words are looked for in the session files."
 
 State: TypeAlias = Literal["closed", "catching up", "ready", "locked", "unavailable", "off"]
 
@@ -105,11 +105,11 @@ class Indexer:
         say: Callable[[str], None],
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
-        on: bool = True,
+        off: str = "",
     ) -> None:
         """`make_embedder` may take a second, so it is called on the worker.
 
-        `on` False leaves the index alone: words are looked for in the logs then.
+        `off` says why the index is left alone: words are looked for in the logs then.
         """
         self.embedder: Embedder | None = None
         """Known once the index was opened; None where words alone are searched."""
@@ -123,8 +123,8 @@ class Indexer:
         self._clock = clock
         self._monotonic = monotonic
         self._index: MemoryIndex | None = None
-        self._state: State = "closed" if on else "off"
-        self._detail = "" if on else SWITCHED_OFF
+        self._state: State = "off" if off else "closed"
+        self._detail = f"{off} {WORDS_IN_LOGS}" if off else ""
         self._kept = _Kept()
         self._to_do = 0
         self._indexed = 0
@@ -137,7 +137,7 @@ class Indexer:
         self._stopped = threading.Event()
         self._settled = threading.Event()
         """Set once the first attempt to open is over, whatever came of it."""
-        if not on:
+        if off:
             self._settled.set()
 
     # --- for any thread -------------------------------------------------------------------------

@@ -37,6 +37,7 @@ MEANING_AROUND = 0.3
 NAMED_DATE = 4.0
 ASKED_SPEAKER = 1.0
 IS_QUESTION = -1.5
+NAMES = 1.2
 
 #: BM25's usual parameters: how soon a word repeated counts no more, how much length matters.
 _SATURATION, _LENGTH = 1.2, 0.75
@@ -56,7 +57,7 @@ _UNSPACED_TERM = 0.5
 FLOOR = 0.95
 FLOOR_WORDS_ALONE = 0.65
 #: How far below the floor an exchange may be where another one is above it.
-ITEM_SLACK = 0.35
+ITEM_SLACK = 0.5
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -105,29 +106,33 @@ def rank(
         "named date": _both(NAMED_DATE * named),
         "speaker": ASKED_SPEAKER * _asked_speaker(question, len(rows)),
         "is a question": IS_QUESTION * _is_question(rows),
+        "names": NAMES * _names(rows, statistics),
     }
     scores = sum(parts.values(), np.zeros((len(rows), 2)))
-    relevance = (
-        words.relevance + _DATE_FOUND * named + _KINSHIP * _kinship(question, rows, statistics)
-    )
+    found = words.relevance + _DATE_FOUND * named + _KINSHIP * _kinship(question, rows, statistics)
+    columns = np.stack(list(parts.values()), axis=2).tolist()
     ranked = [
-        _ranked(row, scores[index], {name: part[index] for name, part in parts.items()}, found)
-        for index, (row, found) in enumerate(zip(rows, relevance, strict=True))
+        _ranked(*each, tuple(parts))
+        for each in zip(rows, scores.tolist(), found.tolist(), columns, strict=True)
     ]
     return sorted(ranked, key=lambda one: (-one.score, -one.row.ts, one.row.id))
 
 
 def _ranked(
-    row: IndexRow, scores: Figures, parts: Mapping[str, Figures], relevance: float
+    row: IndexRow,
+    scores: list[float],
+    relevance: float,
+    parts: list[list[float]],
+    names: tuple[str, ...],
 ) -> Ranked:
-    texts = (row.user, row.assistant)
-    better = max((0, 1), key=lambda which: (bool(texts[which].strip()), scores[which], -which))
+    spoken = [which for which, text in enumerate((row.user, row.assistant)) if text.strip()]
+    better = max(spoken or [0], key=scores.__getitem__)
     return Ranked(
         row,
-        float(scores[better]),
-        {name: float(part[better]) for name, part in parts.items() if part[better]},
-        float(relevance),
-        (float(scores[0]), float(scores[1])),
+        scores[better],
+        {name: part for name, part in zip(names, parts[better], strict=True) if part},
+        relevance,
+        (scores[0], scores[1]),
     )
 
 
@@ -324,6 +329,27 @@ def _is_question(rows: Sequence[IndexRow]) -> Figures:
             for row in rows
         ],
         dtype=np.float64,
+    )
+
+
+# A capital letter that begins no sentence; English and its relatives write names so.
+_NAME = re.compile(r"[A-ZÀ-Þ](?<=[^\s.!?:] .)[^\W\d_]+")
+
+
+def _names(rows: Sequence[IndexRow], statistics: CorpusStatistics) -> Figures:
+    """How many names a message has besides the participants', dampened: it tells particulars."""
+    known: dict[str, bool] = {}
+
+    def is_particular(name: str) -> bool:
+        if name not in known:
+            known[name] = not statistics.is_participant(name)
+        return known[name]
+
+    return np.log1p(
+        [
+            [sum(map(is_particular, _NAME.findall(text))) for text in (row.user, row.assistant)]
+            for row in rows
+        ]
     )
 
 

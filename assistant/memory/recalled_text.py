@@ -1,13 +1,13 @@
 """Recalled exchanges as they stand in the prompt: what fits, in the order of time.
 
-One heading for each day of a session, one line for each message, the turn's number once:
+One heading for each day, one line for each message:
 
-    [2023-05-08, session 20230508-abc]
-    12 user: I've moved to Bern.
+    Mon 2023-05-08
+    user: I've moved to Bern.
     assistant: Congratulations!
-    15 assistant: The train leaves at ten.
 
-Evidence is mostly a single message, so messages are chosen one by one.
+Evidence is mostly a single message, so messages are chosen one by one; what a heading or a label
+costs is paid in messages that don't fit, so where each was said is kept beside the text, not in it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ LONGEST_SHOWN = 600
 
 #: So many messages that don't fit, one after the other, and the room counts as full.
 _MISSES = 25
+_DAY = "%a %Y-%m-%d"
 _SPEAKERS = ("user", "assistant")
 
 
@@ -42,7 +43,7 @@ def fill(
     for _, which, one in _by_message(ranked):
         text = excerpt((one.row.user, one.row.assistant)[which], question.terms)
         heading = _heading(one.row, question.zone)
-        tokens = count(f"{one.row.turn} {_SPEAKERS[which]}: {text}\n")
+        tokens = count(f"{_SPEAKERS[which]}: {text}\n")
         if heading not in headed:
             tokens += count(f"{heading}\n")
         if tokens > room:
@@ -83,16 +84,15 @@ def _lines(chosen: Sequence[Ranked], zone: tzinfo) -> Iterator[str]:
         if (its_heading := _heading(one.row, zone)) != heading:
             heading = its_heading
             yield heading
-        number = f"{one.row.turn} "
         for speaker, text in zip(_SPEAKERS, one.shown, strict=True):
             if text:
-                yield f"{number}{speaker}: {text}"
-                number = ""
+                yield f"{speaker}: {text}"
 
 
 def _heading(row: IndexRow, zone: tzinfo) -> str:
-    day = datetime.fromtimestamp(row.ts / 1000, zone).date()
-    return f"[{day}, session {row.session}]"
+    if not row.ts:
+        return "Day unknown"
+    return f"{datetime.fromtimestamp(row.ts / 1000, zone):{_DAY}}"
 
 
 def excerpt(text: str, wanted: Sequence[str]) -> str:

@@ -205,8 +205,13 @@ class Session:
 
     @property
     def summarized(self) -> int:
-        """How many messages, from the first on, the summary in force stands for."""
-        return self.history.index_after(self.summary.covers[1]) if self.summary else 0
+        """How many messages, from the first on, the summary in force stands for.
+
+        Whole turns, and never the newest, whatever the log says.
+        """
+        if self.summary is None:
+            return 0
+        return self.history.turn_start_before(self.history.index_after(self.summary.covers[1]))
 
     def exchange(self, turn: int) -> Exchange | None:
         """What was said in a turn; None when it is not to be recalled, or there is none."""

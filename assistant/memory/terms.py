@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(
 )
 STOP_CHARACTERS = frozenset(
     "的了是在我你您他她它们这那哪有和与及也就都而着或吗呢吧啊呀哦嗯么之其被把给对从到很太"
-    "什谁怎个些还又再曾过会能可以要想得地为于 "
+    "什谁怎个些还又再曾过会能可以要想得地为于"
 )
 _STOP_PAIR = re.compile("多少|时候")
 
@@ -146,7 +146,7 @@ def _characters_and_pairs(run: str) -> list[str]:
     found: list[str] = []
     previous = ""
     for character in _STOP_PAIR.sub(" ", run):
-        if character in STOP_CHARACTERS:
+        if character in STOP_CHARACTERS or not character.isalnum():
             previous = ""
             continue
         if previous:

@@ -231,6 +231,11 @@ class History:
         """Where the messages begin whose ids are greater. O(log n): ids count up."""
         return bisect_right(self._messages, message_id, key=lambda one: one.id)
 
+    def turn_start_before(self, index: int) -> int:
+        """Where the last turn begins that begins at `index` or before; 0 without any. O(log n)."""
+        at = bisect_right(self._turns, index) - 1
+        return self._turns[at] if at >= 0 else 0
+
     def turn(self, number: int) -> range:
         """The messages of a turn; empty when there is none of that number. O(log n)."""
         first = bisect_left(self._messages, number, key=lambda one: one.turn)

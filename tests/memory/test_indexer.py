@@ -376,7 +376,7 @@ def test_switched_off_it_is_left_alone(keeper: Keeper) -> None:
         say=keeper.told.append,
         clock=keeper.clock,
         monotonic=lambda: 0.0,
-        on=False,
+        off="The setting memory.index is off.",
     )
     keeper.indexer.start()
     assert (keeper.jobs, keeper.place.opened) == ([], [])
