@@ -233,7 +233,7 @@ def build_app(
             data / "index.db",
             uri=values.memory.milvus_uri,
             token=values.memory.milvus_token,
-            user=_memory_user(settings, new_id),
+            user=lambda: _memory_user(settings, new_id),
         ),
         lambda: _embedder(values, None if private else data / "vectors.sqlite3"),
         store,
@@ -411,11 +411,10 @@ def _compactor(
 
     def window() -> int:
         answering = model()
-        profile = profiles.profile(
-            answering.address,
-            memory.summary_model or answering.name,
-            configured=settings.values.model.context_window,
-        )
+        writer = memory.summary_model or answering.name
+        # The window that is set is that of the model that answers.
+        configured = settings.values.model.context_window if writer == answering.name else None
+        profile = profiles.profile(answering.address, writer, configured=configured)
         return profile.ours(profile.window)
 
     def summarizer() -> Summarizer:
@@ -487,7 +486,8 @@ def _memory_user(settings: LoadedSettings, new_id: Callable[[], str]) -> str:
         return memory.user or "local"
     path = settings.data_folder / "user"
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return path.read_text("utf-8").strip()
+        if known := path.read_text("utf-8").strip():
+            return known
     name = f"home-{new_id()}"
     with contextlib.suppress(OSError):
         make_folder(path.parent)

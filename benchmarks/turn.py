@@ -368,7 +368,7 @@ def measure_index(home: Path, exchanges: int, turns: int) -> Turns:
 def _indexed(app: App, home: Path) -> Indexer:
     """All exchanges in an index, whose embedder is ours, and a pipeline that uses it."""
     indexer = Indexer(
-        MilvusHome(home / "data" / "index.db", uri=None, token=None, user="benchmark"),
+        MilvusHome(home / "data" / "index.db", uri=None, token=None, user=lambda: "benchmark"),
         HashedWords,
         app.store,
         home / "data" / "index.json",

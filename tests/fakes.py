@@ -198,6 +198,7 @@ class FakeIndexHome:
     opened: list[tuple[str | None, int | None]] = field(default_factory=list)
     aside: list[str] = field(default_factory=list)
     discards: bool = True
+    name: str = "fake"
 
     def open(self, embedder: str | None, dimension: int | None) -> FakeIndex:
         self.opened.append((embedder, dimension))

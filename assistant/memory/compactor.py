@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assistant.errors import CompactionError, CompactionStopped
+from assistant.errors import CompactionError, CompactionStopped, SessionError
 from assistant.memory.background import summary_tokens
 from assistant.memory.compaction_plan import (
     CompactionLimits,
@@ -19,13 +19,16 @@ from assistant.memory.compaction_plan import (
     plan_compaction,
 )
 from assistant.memory.session import Session
-from assistant.memory.token_budget import message_tokens
+from assistant.memory.token_budget import History, message_tokens
 from assistant.messages import Kind, Message, Summary
 from assistant.protocols import TokenCounter
 
 if TYPE_CHECKING:
     from assistant.memory.summarizer import Summarizer
 
+#: A summary of fewer tokens may be larger than a few very short messages that it stands for.
+SMALL = 300
+NOTHING_CHANGED = "Nothing was changed: all messages are kept, and are sent as far as they fit."
 #: Attempts that made nothing smaller, after which only the user starts another.
 MOST_ATTEMPTS = 3
 
@@ -72,6 +75,10 @@ class Compactor:
         self._gives_way = gives_way
         # Held while a summary is written.
         self._busy = threading.Lock()
+        # Guards the two below: a stop that comes a moment early or late must hit the right one.
+        self._state = threading.Lock()
+        self._writing = False
+        self._replying = False
         self._attempts: dict[str, int] = {}
         """Session → attempts in a row that came to nothing."""
 
@@ -96,15 +103,39 @@ class Compactor:
         """
         if session.read_only or self.given_up(session):
             return None
-        self._count(session)
-        tokens = summary_tokens(session.summary, self._counter.count)
+        summary = summary_tokens(session.summary, self._counter.count)
         limits = self.limits.within(room)
-        return plan_compaction(session.history, session.summarized, tokens, limits)
+        return self._planned(session, lambda history: plan_compaction(history, 0, summary, limits))
 
     def plan_all(self, session: Session) -> CompactionPlan | None:
         """What `compact_now` would do; None when there is nothing to summarize."""
-        self._count(session)
-        return plan_all(session.history, session.summarized, self.limits)
+        return self._planned(session, lambda history: plan_all(history, 0, self.limits))
+
+    def _planned(
+        self, session: Session, plan: Callable[[History], CompactionPlan | None]
+    ) -> CompactionPlan | None:
+        """A plan over what follows the summary, rejected turns aside: they are never sent."""
+        start, history = session.summarized, session.history
+        history.count_newest(
+            self._counter.encoding,
+            lambda one: message_tokens(one, self._counter.count),
+            self.limits.tokens,
+            passed_over=session.rejected,
+        )
+        at = [
+            index
+            for index in range(start, len(history))
+            if history[index].turn not in session.rejected
+        ]
+        sendable = History.of(
+            [history[index] for index in at],
+            [history.tokens(range(index, index + 1)) for index in at],
+        )
+        planned = plan(sendable)
+        if planned is None:
+            return None
+        cut = at[planned.kept.start]
+        return CompactionPlan(range(start, cut), range(cut, len(history)))
 
     def given_up(self, session: Session) -> bool:
         """Whether so many attempts failed that only `/compact` tries again."""
@@ -130,8 +161,8 @@ class Compactor:
 
     # --- doing ----------------------------------------------------------------------------------
 
-    def compact(self, session: Session, plan: CompactionPlan, instructions: str = "") -> Compacted:
-        """Summarize what the plan covers, and put the summary in force.
+    def compact(self, session: Session, plan: CompactionPlan) -> Compacted:
+        """Summarize what was planned ahead, and put the summary in force.
 
         Waits for a summary that is just being written. What is said meanwhile is not covered and
         stays as it is. Raises CompactionError, and then everything is as it was; so it is after
@@ -139,7 +170,9 @@ class Compactor:
         """
         session.require_writable()
         with self._one_at_a_time():
-            return self._compact(session, plan, instructions)
+            if session.summary_undone:
+                raise CompactionStopped("The last summary was taken back. Nothing was changed.")
+            return self._compact(session, plan, "")
 
     def compact_due(self, session: Session, room: int) -> Compacted | None:
         """Summarize what is due, and None when nothing is, or no more: the turn waits for it."""
@@ -158,14 +191,28 @@ class Compactor:
                 )
             return self._compact(session, plan, instructions)
 
-    def give_way(self) -> None:
-        """A reply is wanted: a summary in the background is put off where both need one model."""
-        if self._gives_way:
-            self.stop()
+    @contextmanager
+    def giving_way(self) -> Iterator[None]:
+        """While a reply is wanted, none is written in the background where both need one model."""
+        if not self._gives_way:
+            yield
+            return
+        with self._state:
+            self._replying = True
+            self._stop()
+        try:
+            yield
+        finally:
+            with self._state:
+                self._replying = False
 
     def stop(self) -> None:
         """End the summary that is just being written, if any. Everything stays as it was."""
-        if self._busy.locked():
+        with self._state:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._writing:
             self._summarizer.stop()
 
     @contextmanager
@@ -177,8 +224,15 @@ class Compactor:
             self.stop()
             raise
         try:
+            with self._state:
+                if self._replying:
+                    raise CompactionStopped("A reply comes first. Nothing was changed.")
+                self._writing = True
             yield
         finally:
+            with self._state:
+                self._writing = False
+                self._summarizer.ready()
             self._busy.release()
 
     def _compact(self, session: Session, plan: CompactionPlan, instructions: str) -> Compacted:
@@ -190,16 +244,24 @@ class Compactor:
         try:
             summary = self._summarizer.summarize(said(session, covered), previous, instructions)
             summary = msgspec.structs.replace(summary, covers=(history[0].id, covered[-1].id))
+            after = summary_tokens(summary, count)
+            if after >= max(before, SMALL):
+                raise CompactionError(
+                    f"The summary takes more room than what it stands for ({after:,} tokens "
+                    f"instead of {before:,}). {NOTHING_CHANGED}"
+                )
             session.summarize(summary, after=previous)
         except CompactionStopped:
             raise
+        except SessionError as error:
+            raise CompactionError(f"The summary can't be saved: {error}") from error
         except CompactionError as error:
             self._attempts[session.id] = self._attempts.get(session.id, 0) + 1
             if self.given_up(session):
                 raise CompactionError(f"{error} {self._what_fills(session)}") from error
             raise
         self._attempts.pop(session.id, None)
-        return Compacted(summary, len(covered), before, summary_tokens(summary, count))
+        return Compacted(summary, len(covered), before, after)
 
     def _what_fills(self, session: Session) -> str:
         """What a user should know when summarizing is given up."""
@@ -211,15 +273,6 @@ class Compactor:
             f"It failed {MOST_ATTEMPTS} times and is not tried again by itself: /compact does. "
             f"{len(recent)} messages with {history.tokens(recent):,} tokens wait to be summarized; "
             f"the largest is in turn {history[largest].turn} ({tokens:,} tokens)."
-        )
-
-    def _count(self, session: Session) -> None:
-        """Make the counts of what may be sent true for our encoding."""
-        session.history.count_newest(
-            self._counter.encoding,
-            lambda one: message_tokens(one, self._counter.count),
-            self.limits.tokens,
-            passed_over=session.rejected,
         )
 
 

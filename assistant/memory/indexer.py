@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from assistant.errors import (
-    EmbedderError,
+    AssistantError,
     EmbedderUnavailable,
     IndexBroken,
     IndexLocked,
     MemoryIndexError,
 )
 from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.session_log import UNREADABLE
 from assistant.memory.session_store import FileState, SessionStore
 from assistant.messages import Exchange
 from assistant.protocols import Embedder, IndexHome, IndexRow, MemoryIndex
@@ -39,6 +40,10 @@ log = logging.getLogger(__name__)
 STEP = 16
 #: Rows after which what was added is put where searches are fast (milvus.md: 200).
 FLUSH_EVERY = 200
+#: Sessions after which what was compared is put on the disk.
+REMEMBERED_EVERY = 50
+#: Seconds that a search waits for what was just said to be added.
+MOMENT = 0.3
 #: Seconds after which an index that could not be opened is tried again.
 RETRY_AFTER = 10.0
 
@@ -80,8 +85,9 @@ class _Verified(msgspec.Struct, frozen=True):
 class _Kept(msgspec.Struct):
     """What is remembered of the index between two runs. Derived, like the index."""
 
+    embedder: str = ""
     contents: str = ""
-    """The embedder and the dimension its vectors have."""
+    """The embedder, the dimension of its vectors, and which index they are in."""
     sessions: dict[str, _Verified] = {}
 
 
@@ -123,6 +129,7 @@ class Indexer:
         self._clock = clock
         self._monotonic = monotonic
         self._index: MemoryIndex | None = None
+        self._off = off
         self._state: State = "off" if off else "closed"
         self._detail = f"{off} {WORDS_IN_LOGS}" if off else ""
         self._kept = _Kept()
@@ -135,6 +142,9 @@ class Indexer:
         self._emptying = False
         """Whether all rows go before anything else: the index is made anew where it is."""
         self._stopped = threading.Event()
+        self._to_add = 0
+        """Finished turns that wait for the worker to add them."""
+        self._added = threading.Condition()
         self._settled = threading.Event()
         """Set once the first attempt to open is over, whatever came of it."""
         if off:
@@ -147,11 +157,18 @@ class Indexer:
         return self._state
 
     def searchable(self, patience: float) -> MemoryIndex | None:
-        """The index, when everything is in it that should be; waits `patience` seconds for it."""
+        """The index, when everything is in it that should be.
+
+        Waits `patience` seconds for it to be opened, and a moment for what was just said.
+        """
         self._settled.wait(patience)
         if self._state in ("locked", "unavailable"):
             self.start()
-        return self._index if self._state == "ready" else None
+        if self._state != "ready":
+            return None
+        with self._added:
+            self._added.wait_for(lambda: self._to_add == 0, min(patience, MOMENT))
+        return self._index
 
     def status(self) -> IndexStatus:
         """How it is with the index now. Asks nobody, so it answers at once."""
@@ -165,12 +182,10 @@ class Indexer:
         )
 
     def start(self) -> None:
-        """Open the index and compare it with the logs, in the background."""
+        """Open the index and compare it with the logs, in the background. Not after `stop`."""
         now = self._monotonic()
-        if (
-            self._state not in ("off", "ready", "catching up")
-            and now - self._tried_at > RETRY_AFTER
-        ):
+        busy = self._stopped.is_set() or self._state in ("off", "ready", "catching up")
+        if not busy and now - self._tried_at > RETRY_AFTER:
             self._tried_at = now
             self._submit("open the index", self._open)
 
@@ -180,9 +195,23 @@ class Indexer:
         While the index is not open nothing is queued: its comparison with the logs finds it.
         """
         if self._state in ("ready", "catching up"):
+            with self._added:
+                self._to_add += 1
             self._submit("index an exchange", lambda: self._add(exchange))
         else:
             self.start()
+
+    def failed(self, error: MemoryIndexError) -> None:
+        """A search failed: close the index, and open and compare it again later."""
+        if self._state == "ready":
+            self._state = "unavailable"
+            self._submit("close the index", lambda: self._failed(error))
+
+    def say_once(self, sentence: str) -> None:
+        """Tell the user, unless they were told in this run."""
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self._say(sentence)
 
     def refresh(self) -> None:
         """A session was deleted or changed: compare again, in the background.
@@ -195,7 +224,12 @@ class Indexer:
 
     def start_over(self) -> None:
         """Delete the index and make it again from the logs, in the background."""
+        if self._state == "off" and self._off:
+            return
         self._stopped.clear()
+        # From now on: whoever follows it must not find the state of the old one.
+        self._state, self._indexed = "catching up", 0
+        self._to_do = sum(info.turns for info in self._store.list())
         self._submit("make the index anew", self._discard)
 
     def stop(self) -> None:
@@ -203,8 +237,13 @@ class Indexer:
         self._stopped.set()
 
     def close(self) -> None:
-        """Release the index. For the worker, or when the worker has ended."""
-        index, self._index, self._state = self._index, None, "closed"
+        """Release the index and the embedder, for good. For the worker."""
+        self._close_index()
+        if self.embedder is not None:
+            self.embedder.close()
+
+    def _close_index(self) -> None:
+        index, self._index = self._index, None
         if index is not None:
             index.close()
 
@@ -214,25 +253,26 @@ class Indexer:
         if self._index is not None:
             return
         try:
-            name, dimension = self._vectors()
-            self._index = self._home.open(name, dimension)
-            if self._emptying:
-                self._index.delete(list(self._index.digests()))
-                self._emptying = False
-            self._indexed = self._index.count()
-            self._kept = self._read_kept(f"{name}/{dimension}")
-            self._gather()
-        except IndexLocked as error:
-            self._not_open("locked", str(error))
-        except IndexBroken as error:
-            self._start_anew(error)
-        except (MemoryIndexError, EmbedderError) as error:
-            self._not_open("unavailable", str(error))
+            self._opened()
+        except Exception as error:
+            self._failed(error)
         else:
             self._state, self._detail = "catching up", ""
             self._run(self._catching_up())
         finally:
             self._settled.set()
+
+    def _opened(self) -> None:
+        name, dimension = self._vectors()
+        self._index = self._home.open(name, dimension)
+        if self._index.limits:
+            self.say_once(self._index.limits)
+        if self._emptying:
+            self._index.delete(list(self._index.digests()))
+            self._emptying = False
+        self._indexed = self._index.count()
+        self._read_kept(name or "words alone", f"{name}/{dimension} in {self._home.name}")
+        self._gather()
 
     def _vectors(self) -> tuple[str | None, int | None]:
         """The embedder's name and dimension, or neither when words alone are searched."""
@@ -241,7 +281,7 @@ class Indexer:
             try:
                 self.embedder = make()
             except EmbedderUnavailable as error:
-                self._say_once(str(error))
+                self.say_once(str(error))
         if self.embedder is None:
             return None, None
         return self.embedder.name, self.embedder.dimension()
@@ -256,18 +296,13 @@ class Indexer:
         self.statistics = CorpusStatistics.of(self._index.newest(SAMPLE), empty_questions=empty)
 
     def _not_open(self, state: State, detail: str) -> None:
-        self.close()
         self._state, self._detail = state, detail
-        self._say_once(detail)
-
-    def _say_once(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
-            self._say(sentence)
+        self._close_index()
+        self.say_once(detail)
 
     def _start_anew(self, error: IndexBroken) -> None:
         """What is on the disk can't be used: put it aside, and make it again from the logs."""
-        self.close()
+        self._close_index()
         log.warning("The index is unusable: %s", error)
         if self._set_aside:
             self._not_open("off", f"{error} It broke twice; recall searches words alone now.")
@@ -286,13 +321,11 @@ class Indexer:
         self._open()
 
     def _discard(self) -> None:
-        self.close()
+        self._close_index()
         try:
             discarded = self._home.discard()
         except MemoryIndexError as error:
-            self._not_open(
-                "locked" if isinstance(error, IndexLocked) else "unavailable", str(error)
-            )
+            self._failed(error)
             return
         self._set_aside = False
         self._emptying = not discarded
@@ -309,18 +342,28 @@ class Indexer:
             next(steps)
         except StopIteration:
             return
-        except (MemoryIndexError, EmbedderError) as error:
+        except Exception as error:
             self._failed(error)
         else:
             self._submit("catch up with the logs", lambda: self._run(steps))
 
-    def _failed(self, error: MemoryIndexError | EmbedderError) -> None:
-        """A write or an embedding failed: start from the comparison with the logs again, later."""
-        if isinstance(error, IndexBroken):
-            self._start_anew(error)
-            return
+    def _failed(self, error: Exception) -> None:
+        """Whatever failed, the next try starts from the comparison with the logs again."""
         self._tried_at = self._monotonic()
-        self._not_open("unavailable", str(error))
+        match error:
+            case IndexBroken():
+                self._start_anew(error)
+            case IndexLocked():
+                self._not_open("locked", str(error))
+            case AssistantError():
+                self._not_open("unavailable", str(error))
+            case _:
+                log.error("The index met a fault", exc_info=error)
+                self._not_open(
+                    "unavailable",
+                    f"The memory index met a fault (a bug: {type(error).__name__}); the log file "
+                    f"has the details. {WORDS_IN_LOGS}",
+                )
 
     # --- comparing with the logs ----------------------------------------------------------------
 
@@ -337,6 +380,7 @@ class Indexer:
         expected = sum(one.exchanges for one in self._kept.sessions.values())
         if self._index.count() != expected:
             yield from self._compare_all()
+        self._write_kept()
         self._flush()
         self._indexed = self._index.count()
         self._gather()
@@ -362,7 +406,8 @@ class Indexer:
         missing = [one for one in exchanges if known.get(one.id) != digest(one)]
         yield from self._put(missing)
         self._kept.sessions[name] = _Verified(file.size, file.mtime_ns, len(exchanges))
-        self._write_kept()
+        if len(self._kept.sessions) % REMEMBERED_EVERY == 0:
+            self._write_kept()
 
     def _compare_all(self) -> Iterator[None]:
         """Every row against every exchange: what is missing is added, what is too much deleted."""
@@ -382,21 +427,25 @@ class Indexer:
         """Write exchanges in small steps, so that other jobs get their turn between them."""
         for start in range(0, len(exchanges), STEP):
             self._write(exchanges[start : start + STEP])
+            self._indexed += len(exchanges[start : start + STEP])
             yield
 
     def _add(self, exchange: Exchange) -> None:
-        if self._index is None:
-            return
         try:
-            self._write([exchange])
-        except (MemoryIndexError, EmbedderError) as error:
+            if self._index is not None:
+                self._write([exchange])
+                self._indexed = self._index.count()
+        except Exception as error:
             self._failed(error)
+        finally:
+            with self._added:
+                self._to_add -= 1
+                self._added.notify_all()
 
     def _write(self, exchanges: Sequence[Exchange]) -> None:
         assert self._index is not None
         rows = self._rows(exchanges)
         self._index.upsert(rows)
-        self._indexed += len(rows)
         self._unflushed += len(rows)
         if self.statistics is not None:
             self.statistics.add(rows)
@@ -418,12 +467,17 @@ class Indexer:
 
     # --- what is remembered between two runs ----------------------------------------------------
 
-    def _read_kept(self, contents: str) -> _Kept:
-        try:
+    def _read_kept(self, embedder: str, contents: str) -> None:
+        """What the last run knew, when it was of the same index."""
+        kept = _Kept()
+        with contextlib.suppress(OSError, *UNREADABLE):
             kept = _kept_decoder.decode(self._kept_path.read_bytes())
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            return _Kept(contents)
-        return kept if kept.contents == contents else _Kept(contents)
+        if kept.embedder and kept.embedder != embedder:
+            self.say_once(
+                f"The embedding model changed from {kept.embedder} to {embedder}: the memory index "
+                "is made anew, in the background. Until then recall looks for words alone."
+            )
+        self._kept = kept if kept.contents == contents else _Kept(embedder, contents)
 
     def _write_kept(self) -> None:
         # Without it the next start compares more than it must.

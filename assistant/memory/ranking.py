@@ -8,6 +8,7 @@ of what the question's words weigh together.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
@@ -17,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from assistant.memory.corpus_statistics import CorpusStatistics
+from assistant.memory.corpus_statistics import YOUNG, CorpusStatistics
 from assistant.memory.date_ranges import DateRange
 from assistant.memory.terms import terms
 from assistant.protocols import Hit, IndexRow
@@ -55,9 +56,11 @@ _DATE_FOUND = 1.0
 _UNSPACED_TERM = 0.5
 
 FLOOR = 0.95
-FLOOR_WORDS_ALONE = 0.65
+FLOOR_WORDS_ALONE = 0.6
 #: How far below the floor an exchange may be where another one is above it.
 ITEM_SLACK = 0.5
+#: The more exchanges there are, the better the best of them fits by chance.
+_CHANCE = 0.1
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -80,7 +83,7 @@ class Ranked(msgspec.Struct, frozen=True):
     """That of the better one of its messages; `parts` add up to it."""
     parts: Mapping[str, float]
     relevance: float
-    """How much of the question is found in it and around it; what the floor goes by."""
+    """How much of the question is found in it and around it, beyond chance: the floor's measure."""
     message_scores: tuple[float, float] = (0.0, 0.0)
     """Of the user's message, and of the assistant's."""
     shown: tuple[str, str] = ("", "")
@@ -110,6 +113,7 @@ def rank(
     }
     scores = sum(parts.values(), np.zeros((len(rows), 2)))
     found = words.relevance + _DATE_FOUND * named + _KINSHIP * _kinship(question, rows, statistics)
+    found -= _CHANCE * math.log(max(statistics.rows, YOUNG) / YOUNG)
     columns = np.stack(list(parts.values()), axis=2).tolist()
     ranked = [
         _ranked(*each, tuple(parts))

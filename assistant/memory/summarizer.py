@@ -81,7 +81,6 @@ class Summarizer:
 
         Raises CompactionError when the model gives nothing that can be used, or was stopped.
         """
-        self._stopping.clear()
         language = language_of("\n".join(one.text for one in messages if one.role != "tool"))
         self._model = self._open_model()
         try:
@@ -106,8 +105,15 @@ class Summarizer:
             instructions=instructions,
         )
 
+    def ready(self) -> None:
+        """Forget that the last one was stopped."""
+        self._stopping.clear()
+
     def stop(self) -> None:
-        """End the summary that is being written, from any thread; `summarize` raises then."""
+        """End the summary that is being written, from any thread; `summarize` raises then.
+
+        Also one that is just about to begin, until `ready` is called.
+        """
         self._stopping.set()
         model = self._model
         if model is not None:
@@ -126,7 +132,7 @@ class Summarizer:
         notes = previous.text if previous else ""
         count = self._counter.count
         for piece in transcript_pieces(messages, language, self._piece_tokens(language), count):
-            system = self._prompts[language].summarize.format(words=self._bounds.words)
+            system = self._instructions(self._prompts[language].summarize)
             request = _request(notes, piece, language, instructions)
             text = self._asked(system, request, language)
             if length_in_words(text) > self._bounds.words:
@@ -134,6 +140,10 @@ class Summarizer:
             _require_shorter(text, notes, piece, count)
             notes = text
         return notes
+
+    def _instructions(self, prompt: str) -> str:
+        # Braces of a user's own prompt file mean nothing.
+        return prompt.replace("{words}", str(self._bounds.words))
 
     def _piece_tokens(self, language: Language) -> int:
         """What is left of the model's window for new messages."""
@@ -155,13 +165,14 @@ class Summarizer:
     def _shortened(self, text: str, language: Language) -> str:
         """Asked once to shorten; what is still too long is cut at a sentence."""
         words = self._bounds.words
-        system = self._prompts[language].shorten.format(words=words)
+        system = self._instructions(self._prompts[language].shorten)
         shorter = self._reply(system, text)
         usable = not _trouble(shorter) and _right_language(shorter, language)
         return cut_at_sentence(shorter if usable else text, words)
 
     def _reply(self, system: str, request: str) -> str:
         assert self._model is not None
+        self._require_not_stopped()
         messages = (
             Message(role="system", content=system),
             Message(role="user", content=request),
@@ -170,13 +181,16 @@ class Summarizer:
         pieces: list[str] = []
         finish_reason: str | None = None
         for part in self._model.stream(messages, max_tokens=longest):
-            if self._stopping.is_set():
-                raise CompactionStopped(f"The summary was stopped. {NOTHING_LOST}")
+            self._require_not_stopped()
             pieces.append(part.text)
             finish_reason = part.finish_reason or finish_reason
         if finish_reason in (BROKEN, "content_filter"):
             raise CompactionError(f"The summary was refused by the endpoint. {NOTHING_LOST}")
         return without_preamble("".join(pieces))
+
+    def _require_not_stopped(self) -> None:
+        if self._stopping.is_set():
+            raise CompactionStopped(f"The summary was stopped. {NOTHING_LOST}")
 
     # --- what it would lose ---------------------------------------------------------------------
 
@@ -206,15 +220,19 @@ _FENCE = re.compile(r"\A\s*```[^\n]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _PREAMBLE = re.compile(
     r"\A\s*((sure|certainly|of course|okay|here (is|are)|below (is|are)|updated notes"
     r"|notes( so far)?|summary|好的|当然|以下是|下面是|这是|更新后的记录|记录|摘要)"
-    r"[^\n]{0,80}[:：]\s*\n?)+",
+    r"[^\n]{0,80}[:：][ \t]*\n)+",
     re.IGNORECASE,
 )
+# Phrases of services and refusals, which no note on a conversation begins with.
 _ERROR = re.compile(
-    r"\A\W*(error\b|exception\b|traceback\b|http(/[\d.]+)? ?[45]\d\d|[45]\d\d [A-Z]|rate limit"
-    r"|too many requests|insufficient_quota|internal server error|service unavailable|bad gateway"
-    r"|request (failed|timed out)|context length exceeded|i('m| am) sorry|sorry, |i can(no|')t "
-    r"|as an ai\b|错误|出错|请求(失败|超时|过多)|服务(不可用|器错误)|抱歉|对不起|很抱歉"
-    r"|我(无法|不能))",
+    r"\A\W*(error( code)?\W*[:\d]|error occurred|an error|exception\b|traceback\b"
+    r"|http(/[\d.]+)? ?[45]\d\d"
+    r"|[45]\d\d (bad|unauthorized|payment|forbidden|not found|request|too many|internal|service|gate)"
+    r"|rate limit|too many requests|insufficient_quota|internal server error|service unavailable"
+    r"|bad gateway|request (failed|timed out)|context length exceeded|(i('m| am) )?sorry\b"
+    r"|i (can(no|')t|am unable to|won't) (help|assist|comply|do that|fulfil|provide|summar|process)"
+    r"|as an ai\b|错误[：:]|出错|请求(失败|超时|过多)|服务(不可用|器错误)|(很|非常)?(抱歉|对不起)"
+    r"|我(无法|不能)(完成|帮助|协助|提供|回答|处理|总结|满足))",
     re.IGNORECASE,
 )
 _JSON_ERROR = re.compile(r'\A\s*\{\s*"(error|detail|message|code)"\s*:')

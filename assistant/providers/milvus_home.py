@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from assistant.errors import IndexUnavailable
@@ -13,11 +14,20 @@ from assistant.protocols import MemoryIndex
 class MilvusHome:
     """A folder of Milvus Lite, or a Milvus server when `uri` is set."""
 
-    def __init__(self, path: Path, *, uri: str | None, token: str | None, user: str) -> None:
+    def __init__(
+        self, path: Path, *, uri: str | None, token: str | None, user: Callable[[], str]
+    ) -> None:
+        """`user` says whose rows they are; it is asked when the index is opened."""
         self._path = path
         self._uri = uri
         self._token = token
         self._user = user
+
+    @property
+    def name(self) -> str:
+        from assistant.providers.milvus_index import IndexPlace
+
+        return f"{IndexPlace(self._path, self._uri)} of {self._user()}"
 
     def open(self, embedder: str | None, dimension: int | None) -> MemoryIndex:
         """Takes seconds, most of them for importing pymilvus: leave it to the worker."""
@@ -25,7 +35,7 @@ class MilvusHome:
 
         return open_milvus_index(
             IndexPlace(self._path, self._uri, self._token),
-            user=self._user,
+            user=self._user(),
             embedder=embedder,
             dimension=dimension,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -37,15 +36,7 @@ def model() -> FakeChatModel:
 
 @pytest.fixture
 def compactor(model: FakeChatModel) -> Compactor:
-    writer = Summarizer(
-        lambda: model,
-        FakeCounter(),
-        PROMPTS,  # type: ignore[arg-type]
-        SummaryBounds(words=60, kept_tokens=300),
-        window=lambda: 20_000,
-        clock=FakeClock(),
-    )
-    return Compactor(lambda: writer, FakeCounter(), LIMITS)
+    return Compactor(lambda: written_by(model), FakeCounter(), LIMITS)
 
 
 @pytest.fixture
@@ -250,36 +241,103 @@ def test_ctrl_c_while_another_is_written_ends_that_one(
     assert session.summaries == ()
 
 
-def test_giving_way_stops_what_is_written_in_the_background(
-    store: SessionStore, model: FakeChatModel, compactor: Compactor
+@pytest.mark.parametrize(("gives_way", "outcome"), [(True, "stopped"), (False, "done")])
+def test_a_reply_comes_before_a_summary_where_both_need_one_model(
+    store: SessionStore, gives_way: bool, outcome: str
 ) -> None:
-    outcomes = [
-        _interrupted_by(Compactor.give_way, gives_way=gives_way, session=store.create())
-        for gives_way in (True, False)
-    ]
-    assert outcomes == ["stopped", "done"]
-
-
-def _interrupted_by(
-    action: Callable[[Compactor], None], *, gives_way: bool, session: Session
-) -> str:
-    model = FakeChatModel([NOTES])
-    writer = Summarizer(
-        lambda: model,
-        FakeCounter(),
-        PROMPTS,  # type: ignore[arg-type]
-        SummaryBounds(),
-        window=lambda: 20_000,
-        clock=FakeClock(),
-    )
-    compactor = Compactor(lambda: writer, FakeCounter(), LIMITS, gives_way=gives_way)
-    model.before_reply = lambda: action(compactor)
+    session, model = store.create(), FakeChatModel([NOTES, NOTES])
+    compactor = Compactor(lambda: written_by(model), FakeCounter(), LIMITS, gives_way=gives_way)
     say(session, 6)
+    begun, replied = threading.Event(), threading.Event()
+
+    def reply() -> None:
+        begun.wait(5)
+        with compactor.giving_way():
+            replied.set()
+
+    model.before_reply = lambda: (begun.set(), replied.wait(5)) and None
+    other = threading.Thread(target=reply)
+    other.start()
+    assert attempted(compactor, session) == outcome
+    other.join()
+
+
+def test_none_is_begun_while_a_reply_is_wanted(store: SessionStore) -> None:
+    session, model = store.create(), FakeChatModel([NOTES])
+    compactor = Compactor(lambda: written_by(model), FakeCounter(), LIMITS, gives_way=True)
+    say(session, 6)
+    with compactor.giving_way():
+        assert attempted(compactor, session) == "stopped"
+    assert model.sent == []
+    assert attempted(compactor, session) == "done"
+
+
+def attempted(compactor: Compactor, session: Session) -> str:
     try:
         compactor.compact_due(session, ROOM)
     except CompactionStopped:
         return "stopped"
     return "done"
+
+
+def written_by(model: FakeChatModel) -> Summarizer:
+    return Summarizer(
+        lambda: model,
+        FakeCounter(),
+        PROMPTS,  # type: ignore[arg-type]
+        SummaryBounds(words=60, kept_tokens=300),
+        window=lambda: 20_000,
+        clock=FakeClock(),
+    )
+
+
+def test_only_rejected_turns_are_nothing_to_summarize(
+    compactor: Compactor, session: Session
+) -> None:
+    for _ in range(12):
+        question = session.ask("x" * 500)
+        session.fail(question.turn, "refused", rejected=True)
+    say(session, 2)
+    assert compactor.plan(session, ROOM) is None
+    assert compactor.preview(session) is None
+    with pytest.raises(CompactionError, match="nothing to summarize"):
+        compactor.compact_now(session)
+
+
+def test_a_summary_that_takes_more_room_than_what_it_stands_for_is_not_used(
+    compactor: Compactor, model: FakeChatModel, session: Session
+) -> None:
+    say(session, 6, "code PX-%d" % 4471)
+    model.replies.append(" ".join(["word"] * 60))
+    with pytest.raises(CompactionError, match=r"more room|longer than"):
+        compactor.compact_due(session, ROOM)
+    assert session.summary is None
+
+
+def test_a_plan_made_before_an_undo_is_dropped(
+    compactor: Compactor, model: FakeChatModel, session: Session
+) -> None:
+    say(session, 6)
+    model.replies += [NOTES, NOTES]
+    plan = compactor.plan_ahead(session, ROOM)
+    assert plan is not None
+    compactor.compact(session, plan)
+    session.undo_summary()
+    with pytest.raises(CompactionStopped):
+        compactor.compact(session, plan)
+
+
+def test_a_summary_that_can_not_be_saved_is_a_failed_one(
+    compactor: Compactor, model: FakeChatModel, session: Session
+) -> None:
+    say(session, 6)
+    model.replies.append(NOTES)
+    assert session.path is not None
+    path = session.path
+    model.before_reply = lambda: path.write_text("changed by somebody") and None
+    with pytest.raises(CompactionError, match="can't be saved"):
+        compactor.compact_due(session, ROOM)
+    assert session.summary is None
 
 
 def test_a_preview_says_what_would_go_and_what_is_at_risk(

@@ -144,6 +144,28 @@ def test_what_fits_is_recalled_and_what_is_far_from_it_is_not() -> None:
     assert _recalled("我在图书馆看了什么小说？", row("我在图书馆看了一本小说", "很好"))
 
 
+def test_the_only_thing_ever_said_is_found_again() -> None:
+    only = row("My dog is called Bruno and he hates the rain.", "Poor Bruno!")
+
+    def recalled(asked: str) -> list[Ranked]:
+        question = Question(terms(asked))
+        return worth_recalling(question, _ranked(question, only, others=False))
+
+    assert recalled("What is my dog's name?")
+    assert recalled("Which vaccine did I get?") == []
+
+
+def test_in_a_large_memory_it_takes_more_to_be_relevant() -> None:
+    bern = row("The clinic is in Bern")
+    question = Question(terms("clinic in Basel"))
+    crowd = [row(f"chatting about item{n}", session=f"x{n}") for n in range(1_500)]
+    small, large = (
+        rank(question, [bern], CorpusStatistics.of([bern, *crowd[:size]]))[0].relevance
+        for size in (200, 1_500)
+    )
+    assert large < small
+
+
 def test_a_named_day_is_enough() -> None:
     question = Question((), dates=[DateRange(date(2026, 3, 2), date(2026, 3, 2))])
     ranked = _ranked(question, row("Hello", at="2026-03-02T08:00:00"), others=False)

@@ -61,11 +61,13 @@ def talk(texts: Sequence[str] = TALK, *, first_id: int = 1) -> list[Message]:
     ]
 
 
-def summarizer(model: FakeChatModel, *, words: int = 60, window: int = 10_000) -> Summarizer:
+def summarizer(
+    model: FakeChatModel, *, words: int = 60, window: int = 10_000, prompts: object = PROMPTS
+) -> Summarizer:
     return Summarizer(
         lambda: model,
         FakeCounter(),
-        PROMPTS,  # type: ignore[arg-type]
+        prompts,  # type: ignore[arg-type]
         SummaryBounds(words=words, kept_tokens=400),
         window=lambda: window,
         clock=FakeClock(),
@@ -152,6 +154,29 @@ def test_an_error_is_never_a_summary(answer: str) -> None:
         summarizer(FakeChatModel([answer])).summarize(talk(), None)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "- 500 euros is the budget.",
+        "- I can't eat nuts, said Anna.",
+        "- Error rates fell in May.",
+        "- 我不能吃花生。",
+        "- 404 is the number of Anna's room.",
+    ],
+)
+def test_a_fact_is_no_error(answer: str) -> None:
+    texts = TALK if answer.isascii() else SAMPLE
+    assert summarizer(FakeChatModel([answer])).summarize(talk(texts), None).text == answer
+
+
+def test_braces_in_a_prompt_file_mean_nothing() -> None:
+    model = FakeChatModel(["- Anna."])
+    own = {"en": SummaryPrompts('At most {words}, as {"json"}.', "")}
+    writer = summarizer(model, prompts=own)
+    writer.summarize(talk(), None)
+    assert asked(model)[0] == 'At most 60, as {"json"}.'
+
+
 @pytest.mark.parametrize("answer", [*ERRORS, "- 安娜计划去里斯本旅行。"])
 def test_a_useless_attempt_to_shorten_leaves_the_first_text_cut(answer: str) -> None:
     long = "\n".join(f"- Anna said this thing number {at}." for at in range(12))
@@ -194,9 +219,17 @@ def test_it_can_be_stopped_from_another_thread() -> None:
     model.before_reply = lambda: _in_a_thread(writer.stop)
     with pytest.raises(CompactionStopped):
         writer.summarize(talk(), None)
+    writer.ready()
     model.before_reply = lambda: None
     model.replies = ["- Anna plans a trip."]
     assert writer.summarize(talk(), None).text == "- Anna plans a trip."
+
+
+def test_a_stop_just_before_it_begins_is_not_lost() -> None:
+    writer = summarizer(FakeChatModel(["- Anna plans a trip."]))
+    writer.stop()
+    with pytest.raises(CompactionStopped):
+        writer.summarize(talk(), None)
 
 
 def _in_a_thread(action: object) -> None:
@@ -275,6 +308,8 @@ def test_the_kept_section_stays_within_its_bound() -> None:
         ("<think>hm\nhm</think>\n- a fact", "- a fact"),
         ("<think>never ends", ""),
         ("Summary of the trip is what Anna wants", "Summary of the trip is what Anna wants"),
+        ("Notes: Anna likes tea", "Notes: Anna likes tea"),
+        ("Here is what Anna said: she goes\n- soon", "Here is what Anna said: she goes\n- soon"),
     ],
 )
 def test_what_stands_around_the_notes_goes(text: str, expected: str) -> None:
