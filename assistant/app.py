@@ -51,8 +51,10 @@ log = logging.getLogger(__name__)
 # None that is mistaken for another when it is read aloud or copied by hand.
 LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 TITLE_TOKENS = 40
+# Seconds that a turn waits for its question to be embedded by the endpoint.
+QUESTION_TIMEOUT = 3.0
 # Seconds for the step the worker is in and for putting the index on the disk.
-CLOSING = 3.0
+CLOSING = 2.0
 # A trial is patient enough for a local server that loads its model first, and for reasoning.
 TRIAL_TIMEOUT = 60.0
 TRIAL_TOKENS = 500
@@ -206,12 +208,17 @@ def build_app(
     settings: LoadedSettings,
     *,
     private: bool = False,
+    one_shot: bool = False,
     titles: Literal["model", "words", "off"] | None = None,
     environment: Mapping[str, str] = os.environ,
     clock: Callable[[], datetime] = local_now,
     new_id: Callable[[], str] = new_session_id,
 ) -> App:
-    """Everything one run needs. Nothing heavy is loaded and nothing is written yet."""
+    """Everything one run needs. Nothing heavy is loaded and nothing is written yet.
+
+    `one_shot` does nothing that the single question does not need: no index, which takes seconds
+    to open, and no summaries ahead. The next conversation catches up.
+    """
     values, data = settings.values, settings.data_folder
     worker, progress, asides = Worker(), Progress(), Asides()
     store = SessionStore(
@@ -242,7 +249,7 @@ def build_app(
         say=asides.say,
         clock=clock,
         monotonic=time.monotonic,
-        off=_index_off(values, private),
+        off=_index_off(values, private, one_shot),
     )
     pipeline = Pipeline(
         model=model,
@@ -257,7 +264,13 @@ def build_app(
         hand_over=lambda session, turn: None,
     )
     afterwards = _Afterwards(
-        pipeline, worker, indexer, asides, title_by, read_prompt(settings.home, "title")
+        pipeline,
+        worker,
+        indexer,
+        asides,
+        title_by,
+        read_prompt(settings.home, "title"),
+        plans_ahead=not one_shot,
     )
     pipeline.hand_over = afterwards.take
     log_to(None if private else data / "logs" / "assistant.log")
@@ -285,11 +298,16 @@ class _Afterwards:
     asides: Asides
     title_by: Literal["model", "words", "off"]
     title_prompt: str
+    plans_ahead: bool
+    """Whether older turns are summarized in the background."""
 
     def take(self, session: Session, turn: Turn) -> None:
-        exchange = session.exchange(turn.question.turn)
-        if exchange is not None and not session.private:
-            self.indexer.add(exchange)
+        for number in (turn.question.turn - 1, turn.question.turn):
+            # The one before, too, when it got no reply: nothing was handed over then.
+            exchange = session.exchange(number)
+            unanswered = exchange is not None and not exchange.assistant
+            if exchange and not session.private and (unanswered or number == turn.question.turn):
+                self.indexer.add(exchange)
         reply, model = turn.reply, self.pipeline.model
         if reply is None:
             return
@@ -308,7 +326,8 @@ class _Afterwards:
             if self.title_by == "model" and not reply.cut_short:
                 self.worker.submit("title the session", lambda: self._title(session, turn))
         # Last, because it takes longest.
-        plan = self.pipeline.compactor.plan_ahead(session, turn.prompt.history_room)
+        compactor = self.pipeline.compactor
+        plan = compactor.plan_ahead(session, turn.prompt.history_room) if self.plans_ahead else None
         if plan is not None:
             self.worker.submit("summarize older turns", lambda: self._compact(session, plan))
 
@@ -455,25 +474,29 @@ def _embedder(values: Settings, cache: Path | None) -> Embedder | None:
     """
     from assistant.memory.vector_cache import CachedEmbedder, VectorCache
 
-    model, memory = values.model, values.memory
-    embedder: Embedder
+    memory = values.memory
     if memory.embedding_model and values.uses_endpoint:
-        from assistant.providers.openai_embedder import OpenAIEmbedder
-
-        embedder = OpenAIEmbedder(
-            memory.embedding_model,
-            base_url=model.base_url,
-            api_key=model.api_key,
-            timeout=model.timeout,
-            max_retries=model.retries,
-        )
-    elif memory.embedder == "none":
+        patient = _endpoint_embedder(values, values.model.timeout, values.model.retries)
+        quick = _endpoint_embedder(values, QUESTION_TIMEOUT, max_retries=0)
+        return CachedEmbedder(patient, VectorCache(cache), for_questions=quick)
+    if memory.embedder == "none":
         return None
-    else:
-        from assistant.providers.local_embedder import embedded_embedder
+    from assistant.providers.local_embedder import embedded_embedder
 
-        embedder = embedded_embedder(None if memory.embedder == "auto" else memory.embedder)
+    embedder = embedded_embedder(None if memory.embedder == "auto" else memory.embedder)
     return CachedEmbedder(embedder, VectorCache(cache))
+
+
+def _endpoint_embedder(values: Settings, timeout: float, max_retries: int) -> Embedder:
+    from assistant.providers.openai_embedder import OpenAIEmbedder
+
+    return OpenAIEmbedder(
+        values.memory.embedding_model or "",
+        base_url=values.model.base_url,
+        api_key=values.model.api_key,
+        timeout=timeout,
+        max_retries=max_retries,
+    )
 
 
 def _memory_user(settings: LoadedSettings, new_id: Callable[[], str]) -> str:
@@ -495,8 +518,10 @@ def _memory_user(settings: LoadedSettings, new_id: Callable[[], str]) -> str:
     return name
 
 
-def _index_off(values: Settings, private: bool) -> str:
+def _index_off(values: Settings, private: bool, one_shot: bool) -> str:
     """Why the index is left alone in this run; empty when it is not."""
+    if one_shot:
+        return "One question does not wait for the index to be opened."
     if private:
         return "In a private conversation the index is left alone, so that it leaves no trace."
     return "" if values.memory.index else "The setting memory.index is off."

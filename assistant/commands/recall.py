@@ -55,7 +55,8 @@ def why(context: CommandContext, argument: str) -> Output:
     )
     lines = [f"Turn {turn.question.turn}: {mark}{prompt.tokens:,} tokens were sent.", sections]
     if prompt.left_out:
-        stands = " The summary stands for the oldest of them." if context.session.summary else ""
+        summarized = any(one.name == "summary" and one.tokens for one in prompt.sections)
+        stands = " The summary stands for the oldest of them." if summarized else ""
         lines.append(
             f"{prompt.left_out} older messages of this session were not sent word for word.{stands}"
         )
@@ -155,4 +156,7 @@ def _excerpt(text: str) -> str:
 
 
 def _when(moment: datetime | None) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+    try:
+        return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+    except (OverflowError, ValueError):  # no zone can hold it
+        return ""

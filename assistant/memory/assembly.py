@@ -77,11 +77,14 @@ def share_out(
     current = _current(session, budget.input_room(fixed_tokens), counter, now, cut_message)
     current_tokens = message_tokens(current, count)
     summary_room = budget.history_room(fixed_tokens, current_tokens)
-    system = _with_summary(instructions, session.summary, summary_room, count)
+    # Looked at once: the worker may put another in force at any moment.
+    summary = session.summary
+    system = _with_summary(instructions, summary, summary_room, count)
     summary_tokens = message_tokens(system, count) + REPLY_PRIMER - system_tokens
     recalled_room = budget.recalled_room(fixed_tokens + summary_tokens, current_tokens)
     history_room = budget.history_room(fixed_tokens, current_tokens + recalled_room, summary_tokens)
-    recent = recent_turns(session, history_room, budget.recent_messages, counter)
+    summarized = session.summarized_by(summary)
+    recent = recent_turns(session, summarized, history_room, budget.recent_messages, counter)
     return Shares(
         system,
         current,
@@ -95,7 +98,7 @@ def share_out(
         ),
         history_room + summary_tokens,
         recalled_room,
-        left_out=_left_out(session, recent),
+        left_out=_left_out(session, summarized, recent),
     )
 
 
@@ -153,26 +156,34 @@ def _with_summary(
     """The instructions and the summary; without what of it does not fit `room`."""
     if summary is None:
         return instructions
-    for short in (summary, msgspec.structs.replace(summary, kept=())):
+    half = summary.text[: len(summary.text) // 2].rpartition("\n")[0]
+    for short in (
+        summary,
+        msgspec.structs.replace(summary, text=half),
+        msgspec.structs.replace(summary, text=""),
+        msgspec.structs.replace(summary, kept=()),
+    ):
         text = f"{instructions.text}\n\n{summary_block(short)}"
-        if count(text) - count(instructions.text) <= room:
+        if (short.text or short.kept) and count(text) - count(instructions.text) <= room:
             return msgspec.structs.replace(instructions, content=text)
     return instructions
 
 
-def _left_out(session: Session, recent: Fitted) -> int:
+def _left_out(session: Session, summarized: int, recent: Fitted) -> int:
     """Messages after the summary that are not sent, rejected ones aside."""
     history, rejected = session.history, session.rejected
     first = recent.messages[0].id if recent.messages else history[len(history) - 1].id
-    unsent = history.slice(range(session.summarized, history.index_after(first - 1)))
+    unsent = history.slice(range(summarized, history.index_after(first - 1)))
     return sum(one.turn not in rejected for one in unsent)
 
 
-def recent_turns(session: Session, room: int, most_messages: int, counter: TokenCounter) -> Fitted:
+def recent_turns(
+    session: Session, summarized: int, room: int, most_messages: int, counter: TokenCounter
+) -> Fitted:
     """The newest earlier turns that fit, by tokens and by number, the last message excluded.
 
-    Only what the summary does not stand for. The newest of them is never dropped: when it does not
-    fit whole, its longest text is shortened around a visible mark.
+    Not the first `summarized` messages, which a summary stands for. The newest of them is never
+    dropped: when it does not fit whole, its longest text is shortened around a visible mark.
     """
     rejected = session.rejected
     session.history.count_newest(
@@ -181,7 +192,7 @@ def recent_turns(session: Session, room: int, most_messages: int, counter: Token
         room,
         passed_over=rejected,
     )
-    most_messages = min(most_messages, _not_summarized(session, rejected))
+    most_messages = min(most_messages, _not_summarized(session, summarized, rejected))
     history = _sendable(session.history, rejected, most_messages)
     last = len(history) - 1
     starts = history.turn_starts
@@ -196,9 +207,9 @@ def recent_turns(session: Session, room: int, most_messages: int, counter: Token
     return _shortened(history, range(newest, last), room, counter)
 
 
-def _not_summarized(session: Session, rejected: Collection[int]) -> int:
+def _not_summarized(session: Session, summarized: int, rejected: Collection[int]) -> int:
     """Messages before the last that no summary stands for, and that may be sent."""
-    recent = range(session.summarized, len(session.history) - 1)
+    recent = range(summarized, len(session.history) - 1)
     if not rejected:
         return len(recent)
     return sum(session.history[at].turn not in rejected for at in recent)

@@ -28,7 +28,7 @@ _SUMMARY: dict[Language, tuple[str, str, str]] = {
 def summary_block(summary: Summary) -> str:
     """The summary as the system message carries it."""
     opening, word_for_word, closing = _SUMMARY[summary.language]
-    lines = [opening, summary.text]
+    lines = [opening, *([summary.text] if summary.text else [])]
     if summary.kept:
         from assistant.memory.kept import kept_lines  # here: only a compacted session needs it
 

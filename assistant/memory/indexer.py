@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 STEP = 16
 #: Rows after which what was added is put where searches are fast (milvus.md: 200).
 FLUSH_EVERY = 200
+#: The year 9998: any zone can hold it.
+LAST_MOMENT = 253_339_228_800_000
 #: Sessions after which what was compared is put on the disk.
 REMEMBERED_EVERY = 50
 #: Seconds that a search waits for what was just said to be added.
@@ -142,6 +144,9 @@ class Indexer:
         self._emptying = False
         """Whether all rows go before anything else: the index is made anew where it is."""
         self._stopped = threading.Event()
+        self._caught_up = threading.Event()
+        self._live: str | None = None
+        """The session at hand: its turns are added one by one, so its file need not be compared."""
         self._to_add = 0
         """Finished turns that wait for the worker to add them."""
         self._added = threading.Condition()
@@ -164,6 +169,9 @@ class Indexer:
         self._settled.wait(patience)
         if self._state in ("locked", "unavailable"):
             self.start()
+        self._notice_others()
+        if self._state != "ready":
+            self._caught_up.wait(min(patience, MOMENT))
         if self._state != "ready":
             return None
         with self._added:
@@ -181,6 +189,11 @@ class Indexer:
             self._detail or (self._index.limits if self._index else ""),
         )
 
+    def _notice_others(self) -> None:
+        """Catch up with what another terminal said in the meantime."""
+        if self._state == "ready" and any(name != self._live for name in self._changed()):
+            self.refresh()
+
     def start(self) -> None:
         """Open the index and compare it with the logs, in the background. Not after `stop`."""
         now = self._monotonic()
@@ -194,6 +207,7 @@ class Indexer:
 
         While the index is not open nothing is queued: its comparison with the logs finds it.
         """
+        self._live = exchange.session
         if self._state in ("ready", "catching up"):
             with self._added:
                 self._to_add += 1
@@ -220,6 +234,7 @@ class Indexer:
         """
         if self._state == "ready":
             self._state = "catching up"
+            self._caught_up.clear()
             self._submit("catch up with the logs", lambda: self._run(self._catching_up()))
 
     def start_over(self) -> None:
@@ -372,11 +387,11 @@ class Indexer:
         assert self._index is not None
         # Again for what was said meanwhile, until nothing was.
         while changed := self._changed():
-            turns = {info.id: info.turns for info in self._store.list()}
-            self._to_do = sum(turns.get(name, 0) for name in changed)
-            for name, file in changed.items():
-                yield from self._compare_session(name, file)
-                self._to_do = max(0, self._to_do - turns.get(name, 0))
+            yield from self._compare(changed)
+        files = self._store.files()
+        self._kept.sessions = {
+            name: one for name, one in self._kept.sessions.items() if name in files
+        }
         expected = sum(one.exchanges for one in self._kept.sessions.values())
         if self._index.count() != expected:
             yield from self._compare_all()
@@ -384,30 +399,44 @@ class Indexer:
         self._flush()
         self._indexed = self._index.count()
         self._gather()
-        # The first search by words prepares them: better here than while somebody waits.
-        self._index.search(None, ["warm"], 1)
         self._state, self._to_do = "ready", 0
+        self._caught_up.set()
 
     def _changed(self) -> dict[str, FileState]:
         """The sessions whose file is not as it was when all of it was indexed, newest first."""
         files, verified = self._store.files(), self._kept.sessions
-        for name in [one for one in verified if one not in files]:
-            del verified[name]
         return {
             name: files[name]
             for name in sorted(files, reverse=True)
             if name not in verified or not verified[name].is_of(files[name])
         }
 
-    def _compare_session(self, name: str, file: FileState) -> Iterator[None]:
+    def _compare(self, sessions: Mapping[str, FileState]) -> Iterator[None]:
+        """Put in what the index misses of these sessions, many small ones in one step."""
         assert self._index is not None
-        exchanges = self._store.exchanges(name)
-        known = {row.id: row.digest for row in self._index.rows([one.id for one in exchanges])}
-        missing = [one for one in exchanges if known.get(one.id) != digest(one)]
+        turns = {info.id: info.turns for info in self._store.list()}
+        self._to_do = sum(turns.get(name, 0) for name in sessions)
+        empty = self._index.count() == 0
+        missing: list[Exchange] = []
+        compared: dict[str, _Verified] = {}
+        for name, file in sessions.items():
+            exchanges = self._store.exchanges(name)
+            rows = [] if empty else self._index.rows([one.id for one in exchanges])
+            known = {row.id: row.digest for row in rows}
+            missing += [one for one in exchanges if known.get(one.id) != digest(one)]
+            compared[name] = _Verified(file.size, file.mtime_ns, len(exchanges))
+            if len(missing) >= STEP or len(compared) >= REMEMBERED_EVERY:
+                yield from self._settle(missing, compared)
+            self._to_do = max(0, self._to_do - turns.get(name, 0))
+        yield from self._settle(missing, compared)
+
+    def _settle(self, missing: list[Exchange], compared: dict[str, _Verified]) -> Iterator[None]:
+        """Write what is missing, then remember that these sessions are in the index as they are."""
         yield from self._put(missing)
-        self._kept.sessions[name] = _Verified(file.size, file.mtime_ns, len(exchanges))
-        if len(self._kept.sessions) % REMEMBERED_EVERY == 0:
-            self._write_kept()
+        self._kept.sessions |= compared
+        self._write_kept()
+        missing.clear()
+        compared.clear()
 
     def _compare_all(self) -> Iterator[None]:
         """Every row against every exchange: what is missing is added, what is too much deleted."""
@@ -507,10 +536,16 @@ def index_row(exchange: Exchange, vector: Vector | None) -> IndexRow:
         id=exchange.id,
         session=exchange.session,
         turn=exchange.turn,
-        ts=int(exchange.ts.timestamp() * 1000) if exchange.ts else 0,
+        ts=_milliseconds(exchange.ts),
         user=exchange.user,
         assistant=exchange.assistant,
         terms=terms(f"{exchange.user}\n{exchange.assistant}"),
         digest=digest(exchange),
         vector=vector,
     )
+
+
+def _milliseconds(moment: datetime | None) -> int:
+    """Since 1970; 0 where none is known, or none that every zone can hold."""
+    milliseconds = int(moment.timestamp() * 1000) if moment else 0
+    return milliseconds if 0 < milliseconds < LAST_MOMENT else 0

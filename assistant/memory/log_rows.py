@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from assistant.memory.indexer import index_row
 from assistant.memory.session_store import FileState, SessionStore
+from assistant.memory.terms import other_forms
 from assistant.protocols import IndexRow
 
 #: Sessions that are read for one question at most, the newest ones that may hold its words.
@@ -61,9 +62,15 @@ def _pattern(terms: Sequence[str]) -> re.Pattern[str] | None:
     A stem differs from its words in its last letters, and an accent may have been taken off: the
     pattern finds a little too much, which ranking sorts out.
     """
-    starts = {term[: max(3, len(term) - 2)] if _LATIN.match(term) else term for term in terms}
+    spelt = {form for term in terms for form in (term, *other_forms(term))}
     # Where there are pairs of Chinese characters, single ones would find nearly every session.
-    starts = {one for one in starts if len(one) > 1} or starts
-    if not starts:
+    spelt = {one for one in spelt if len(one) > 1} or spelt
+    if not spelt:
         return None
-    return re.compile("|".join(map(re.escape, sorted(starts))), re.IGNORECASE)
+    return re.compile("|".join(sorted(map(_start, spelt))), re.IGNORECASE)
+
+
+def _start(term: str) -> str:
+    if term.isdigit():
+        return ",?".join(term)
+    return re.escape(term[: max(3, len(term) - 2)] if _LATIN.match(term) else term)

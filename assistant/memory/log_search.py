@@ -34,7 +34,7 @@ def search_logs(store: SessionStore, words: str, limit: int) -> list[Found]:
     for session_id in sorted(store.files(), reverse=True):
         if not _may_hold(store.text(session_id), wanted):
             continue
-        for exchange in store.exchanges(session_id):
+        for exchange in store.exchanges(session_id, every=True):
             text = f"{exchange.user}\n{exchange.assistant}"
             folded = text.casefold()
             if all(word in folded for word in wanted):

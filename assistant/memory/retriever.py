@@ -9,7 +9,7 @@ and is printed in the order of time (`recalled_text`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,17 +29,21 @@ if TYPE_CHECKING:
     from assistant.memory.date_ranges import DateRange
     from assistant.memory.log_rows import LogRows
     from assistant.memory.query import Query
-    from assistant.memory.ranking import Ranked
+    from assistant.memory.ranking import Question, Ranked
     from assistant.protocols import MemoryIndex, Vector
 
 log = logging.getLogger(__name__)
 
 #: Candidates of each kind of search.
 CANDIDATES = 50
+#: The same where most of them turned out to be copies of others.
+MORE_CANDIDATES = 200
 #: Exchanges on either side of a candidate, which lend it weight.
 REACH = 2
 #: Tokens below which no exchange can be told.
 LEAST_ROOM = 60
+#: Times that what was chosen is counted as it will stand in the prompt, and less is taken.
+FITTING_ATTEMPTS = 4
 #: Of those that were passed over, how many are shown.
 PASSED_OVER = 5
 #: Seconds that a turn waits for the index to be opened; later turns find it open.
@@ -88,31 +92,39 @@ class Retriever:
         if shares.recalled_room < LEAST_ROOM:
             return Recollection()
         sent = [session.exchange(turn) for turn in shares.recent_turns]
-        query = query_of(session)
-        return self._recollect(query, shares.recalled_room, [one for one in sent if one])
+        return self._recollect(
+            query_of(session),
+            shares.recalled_room,
+            digests={digest(one) for one in sent if one},
+            ids={f"{session.id}.{turn}" for turn in (*shares.recent_turns, *session.rejected)},
+        )
 
     def look_up(self, text: str, room: int) -> Recollection:
         """What a question would bring up by itself, in `room` tokens."""
         from assistant.memory.query import Query
 
-        return self._recollect(Query(text), room, [])
+        return self._recollect(Query(text), room, digests=set(), ids=set())
 
     # --- from question to recollection ----------------------------------------------------------
 
-    def _recollect(self, query: Query, room: int, sent: Sequence[Exchange]) -> Recollection:
+    def _recollect(
+        self, query: Query, room: int, *, digests: Set[str], ids: Set[str]
+    ) -> Recollection:
+        """`digests` and `ids` are those of exchanges that are not to be recalled."""
         try:
-            return self._searched(query, room, sent)
+            return self._searched(query, room, digests, ids)
         except Exception as error:
             # A fault in here must not cost anyone a turn.
             log.exception("Nothing could be recalled")
             bug = f"Recall failed (a bug: {type(error).__name__}); the log file has the details."
+            self._indexer.say_once(bug)
             return Recollection(query.whole, problem=bug)
 
-    def _searched(self, query: Query, room: int, sent: Sequence[Exchange]) -> Recollection:
+    def _searched(self, query: Query, room: int, digests: Set[str], ids: Set[str]) -> Recollection:
         from assistant.memory.named_dates import named_dates
         from assistant.memory.query import asked_speaker
         from assistant.memory.ranking import Question, rank, worth_recalling
-        from assistant.memory.recalled_text import fill, recalled_text
+        from assistant.memory.recalled_text import recalled_text
         from assistant.memory.terms import terms
 
         now = self._clock()
@@ -125,10 +137,10 @@ class Retriever:
             zone,
             asked_speaker(query.text),
         )
-        rows = self._not_sent(candidates.rows, sent)
+        rows = self._allowed(candidates.rows, digests, ids)
         ranked = rank(question, rows, candidates.statistics)
         relevant = worth_recalling(question, ranked)
-        chosen = fill(question, relevant, room, self._counter.count)
+        chosen = self._fitting(question, relevant, room)
         return Recollection(
             query=query.whole,
             text=recalled_text(chosen, zone),
@@ -138,18 +150,37 @@ class Retriever:
             problem=candidates.problem,
         )
 
-    def _not_sent(self, rows: Iterable[IndexRow], sent: Sequence[Exchange]) -> list[IndexRow]:
-        """Rows of sessions that are still there, each text once, without what is sent anyway.
+    def _allowed(
+        self, rows: Iterable[IndexRow], digests: Set[str], ids: Set[str]
+    ) -> list[IndexRow]:
+        """Rows of sessions that are still there, each text once, without those named.
 
         A fork has the same exchanges as the session it was made from.
         """
-        seen = {digest(one) for one in sent}
+        seen = set(digests)
         left = []
         for row in sorted(rows, key=lambda row: row.ts):
-            if row.digest not in seen and self._store.has(row.session):
+            if row.id not in ids and row.digest not in seen and self._store.has(row.session):
                 seen.add(row.digest)
                 left.append(row)
         return left
+
+    def _fitting(self, question: Question, relevant: Sequence[Ranked], room: int) -> list[Ranked]:
+        """What fits the room as it stands in the prompt, with the block around it."""
+        from assistant.memory.background import recalled_block
+        from assistant.memory.recalled_text import fill, recalled_text
+
+        count, left = self._counter.count, room
+        for _ in range(FITTING_ATTEMPTS):
+            chosen = fill(question, relevant, left, count)
+            text = recalled_text(chosen, question.zone)
+            if not text:
+                break
+            too_much = count(f"\n\n{recalled_block(text)}") - room
+            if too_much <= 0:
+                return chosen
+            left -= too_much
+        return []
 
     # --- candidates -----------------------------------------------------------------------------
 
@@ -160,6 +191,7 @@ class Retriever:
         try:
             return self._from_index(index, statistics, text)
         except MemoryIndexError as error:
+            self._indexer.failed(error)
             return msgspec.structs.replace(self._from_logs(text), problem=str(error))
 
     def _from_index(
@@ -169,9 +201,16 @@ class Retriever:
 
         asked = statistics.without_participants(text)
         vector, problem = self._vector(asked)
-        hits = index.search(vector, terms(asked), CANDIDATES)
-        ids = {near for hit in (*hits.dense, *hits.keyword) for near in _around(hit.id)}
-        return _Candidates(index.rows(sorted(ids)), statistics, asked, vector, problem)
+        rows: Sequence[IndexRow] = ()
+        for limit in (CANDIDATES, MORE_CANDIDATES):
+            hits = index.search(vector, terms(asked), limit)
+            found = {hit.id for hit in (*hits.dense, *hits.keyword)}
+            rows = index.rows(sorted({near for one in found for near in _around(one)}))
+            # Copies of one text, as forks have them, would leave no room for others.
+            texts = {row.digest for row in rows if row.id in found}
+            if len(texts) > len(found) // 2 or len(found) < limit:
+                break
+        return _Candidates(rows, statistics, asked, vector, problem)
 
     def _vector(self, text: str) -> tuple[Vector | None, str]:
         """The question's vector, or why there is none: then words alone are searched."""
@@ -182,6 +221,7 @@ class Retriever:
             return embedder.embed_query(text), ""
         except EmbedderError as error:
             self._embedder_again_at = self._monotonic() + EMBEDDER_PAUSE
+            self._indexer.say_once(str(error))
             return None, str(error)
 
     def _from_logs(self, text: str) -> _Candidates:

@@ -39,6 +39,9 @@ from assistant.messages import (
 
 Clock = Callable[[], datetime]
 
+#: No conversation has more; a number beyond is a slip of whoever wrote it, and no index takes it.
+LAST_TURN = 2**31
+
 
 class Session:
     """One conversation. Everything added is in the file before the method returns.
@@ -87,6 +90,11 @@ class Session:
         for record in loaded.records:
             if isinstance(record, Message):
                 messages.append(record)
+            elif isinstance(record, Summary):
+                # It can stand for nothing that was said after it, whatever the line says.
+                last = min(record.covers[1], messages[-1].id if messages else 0)
+                covers = (record.covers[0], last)
+                self._fold_record(msgspec.structs.replace(record, covers=covers))
             else:
                 self._fold_record(record)
         self.history.extend_counted(messages)
@@ -205,13 +213,17 @@ class Session:
 
     @property
     def summarized(self) -> int:
-        """How many messages, from the first on, the summary in force stands for.
+        """How many messages, from the first on, the summary in force stands for."""
+        return self.summarized_by(self.summary)
+
+    def summarized_by(self, summary: Summary | None) -> int:
+        """How many messages, from the first on, a summary stands for.
 
         Whole turns, and never the newest, whatever the log says.
         """
-        if self.summary is None:
+        if summary is None:
             return 0
-        return self.history.turn_start_before(self.history.index_after(self.summary.covers[1]))
+        return self.history.turn_start_before(self.history.index_after(summary.covers[1]))
 
     def exchange(self, turn: int) -> Exchange | None:
         """What was said in a turn; None when it is not to be recalled, or there is none."""
@@ -220,14 +232,17 @@ class Session:
         messages = self.history.slice(self.history.turn(turn))
         return exchange_of(self.id, messages)
 
-    def exchanges(self) -> list[Exchange]:
-        """What was said in every turn that may be recalled, oldest first."""
-        rejected = self.rejected
+    def exchanges(self, *, every: bool = False) -> list[Exchange]:
+        """What was said in every turn that may be recalled, oldest first.
+
+        With `every`, also in those that the endpoint did not take.
+        """
+        rejected = frozenset() if every else self.rejected
         messages = self.history.slice(range(len(self.history)))
         found = []
         for turn, group in groupby(messages, key=lambda one: one.turn):
             exchange = exchange_of(self.id, list(group))
-            if exchange is not None and turn not in rejected:
+            if exchange is not None and 0 < turn <= LAST_TURN and turn not in rejected:
                 found.append(exchange)
         return found
 

@@ -229,8 +229,8 @@ class SessionStore:
         except OSError:
             return ""
 
-    def exchanges(self, session_id: str) -> Sequence[Exchange]:
-        """What was said in a session, turn by turn, as far as it may be recalled.
+    def exchanges(self, session_id: str, *, every: bool = False) -> Sequence[Exchange]:
+        """What was said in a session, turn by turn, as far as it may be recalled, or all of it.
 
         Empty when its file can't be read now. Whatever another process has open is read too.
         """
@@ -239,7 +239,7 @@ class SessionStore:
             session.fold(load(self._path(session_id)))
         except SessionError:
             return ()
-        return session.exchanges()
+        return session.exchanges(every=every)
 
     # --- changing -------------------------------------------------------------------------------
 

@@ -227,7 +227,7 @@ _PREAMBLE = re.compile(
 _ERROR = re.compile(
     r"\A\W*(error( code)?\W*[:\d]|error occurred|an error|exception\b|traceback\b"
     r"|http(/[\d.]+)? ?[45]\d\d"
-    r"|[45]\d\d (bad|unauthorized|payment|forbidden|not found|request|too many|internal|service|gate)"
+    r"|[45]\d\d (bad|unauthorized|payment|forbidden|not found|request|too many|internal|service)"
     r"|rate limit|too many requests|insufficient_quota|internal server error|service unavailable"
     r"|bad gateway|request (failed|timed out)|context length exceeded|(i('m| am) )?sorry\b"
     r"|i (can(no|')t|am unable to|won't) (help|assist|comply|do that|fulfil|provide|summar|process)"

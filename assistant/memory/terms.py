@@ -17,7 +17,8 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 #: A longer run of letters and digits is no word: only its beginning is kept.
 LONGEST_TERM = 64
 
-# Function words say how a sentence is built, not what it is about.
+# Function words say how a sentence is built, not what it is about; ca and wo are left of can't and
+# won't.
 STOP_WORDS = frozenset(
     """
     a about after again all also am an and any are as at be because been before being between both
@@ -27,6 +28,7 @@ STOP_WORDS = frozenset(
     over own same shall she should so some such than that the their theirs them themselves then
     there these they this those through to too under until up us very was we were what when where
     which while who whom whose why will with would you your yours yourself yourselves
+    ca wo
     """.split()
 )
 STOP_CHARACTERS = frozenset(
@@ -35,31 +37,29 @@ STOP_CHARACTERS = frozenset(
 )
 _STOP_PAIR = re.compile("多少|时候")
 
-# Past forms that no suffix rule leads back to the word a question uses: "did I buy", "I bought".
+# Forms that no suffix rule leads back to the word a question uses: "did I buy it", "I bought it".
 _IRREGULAR = {
-    past: base
-    for base, pasts in (
-        line.split(":")
-        for line in """
-        become:became; begin:began begun; bite:bit bitten; blow:blew blown; break:broke broken;
-        bring:brought; build:built; buy:bought; catch:caught; choose:chose chosen; come:came;
-        draw:drew drawn; drink:drank drunk; drive:drove driven; eat:ate eaten; fall:fell fallen;
-        feed:fed; feel:felt; fight:fought; find:found; fly:flew flown; forget:forgot forgotten;
-        freeze:froze frozen; get:got gotten; give:gave given; go:went gone; grow:grew grown;
-        hang:hung; hear:heard; hide:hid hidden; hold:held; keep:kept; know:knew known;
-        lead:led; leave:left; lend:lent; lose:lost; make:made; mean:meant; meet:met; pay:paid;
-        ride:rode ridden; ring:rang rung; rise:rose risen; run:ran; say:said; see:saw seen;
-        sell:sold; send:sent; shake:shook shaken; shine:shone; shoot:shot; show:shown;
-        sing:sang sung; sit:sat; sleep:slept; speak:spoke spoken; spend:spent; stand:stood;
-        steal:stole stolen; stick:stuck; swim:swam swum; take:took taken; teach:taught;
-        tear:tore torn; tell:told; think:thought; throw:threw thrown; understand:understood;
-        wake:woke woken; wear:wore worn; win:won; write:wrote written;
-        child:children; person:people; man:men; woman:women; foot:feet; tooth:teeth; wife:wives;
-        life:lives
-        """.replace("\n", " ").split(";")
+    form: base
+    for base, *forms in map(
+        str.split,
+        """
+        become became, begin began begun, bite bit bitten, blow blew blown, break broke broken,
+        bring brought, build built, buy bought, catch caught, choose chose chosen, come came,
+        draw drew drawn, drink drank drunk, drive drove driven, eat ate eaten, fall fell fallen,
+        feed fed, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten,
+        freeze froze frozen, get got gotten, give gave given, go went gone, grow grew grown,
+        hang hung, hear heard, hide hid hidden, hold held, keep kept, know knew known, lead led,
+        leave left, lend lent, lose lost, make made, mean meant, meet met, pay paid,
+        ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen,
+        sell sold, send sent, shake shook shaken, shine shone, shoot shot, show shown,
+        sing sang sung, sit sat, sleep slept, speak spoke spoken, spend spent, stand stood,
+        steal stole stolen, stick stuck, swim swam swum, take took taken, teach taught,
+        tear tore torn, tell told, think thought, throw threw thrown, understand understood,
+        wake woke woken, wear wore worn, win won, write wrote written, child children,
+        person people, man men, woman women, foot feet, tooth teeth, wife wives
+        """.split(","),
     )
-    for past in pasts.split()
-    for base in [base.strip()]
+    for form in forms
 }
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -91,6 +91,11 @@ def terms(text: str) -> list[str]:
         word = match.group()
         found += _characters_and_pairs(word) if _UNSPACED_RUN.match(word) else _word_terms(word)
     return found
+
+
+def other_forms(term: str) -> list[str]:
+    """Irregular forms of a word whose term this is: texts may have any of them."""
+    return [past for past, base in _IRREGULAR.items() if term in _stemmed(base)]
 
 
 def _folded(text: str) -> str:

@@ -158,9 +158,13 @@ class CachedEmbedder:
     Questions are embedded each time and leave no trace.
     """
 
-    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+    def __init__(
+        self, embedder: Embedder, cache: VectorCache, *, for_questions: Embedder | None = None
+    ) -> None:
+        """`for_questions` is the same embedder with less patience: somebody waits for those."""
         self._embedder = embedder
         self._cache = cache
+        self._for_questions = for_questions or embedder
 
     @property
     def name(self) -> str:
@@ -186,10 +190,11 @@ class CachedEmbedder:
         return [known[text] for text in texts]
 
     def embed_query(self, text: str) -> Vector:
-        return self._embedder.embed_query(text)
+        return self._for_questions.embed_query(text)
 
     def close(self) -> None:
         self._embedder.close()
+        self._for_questions.close()
         self._cache.close()
 
 

@@ -63,6 +63,11 @@ def start(
         typer.echo(f"assistant {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is not None:
+        if session is not None or continue_last or private or model is not None:
+            raise typer.BadParameter(
+                f"Options of a conversation stand behind the command: assistant "
+                f"{context.invoked_subcommand} … (--help shows which it takes). Nothing was done."
+            )
         return
     from assistant.terminal.start import Options, chat
 

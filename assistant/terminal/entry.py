@@ -10,8 +10,12 @@ import sys
 
 
 def main() -> None:
+    # Whatever is made, by us or a library, is for its owner alone.
+    os.umask(0o077)
     try:
-        sys.exit(_run(sys.argv[1:]))
+        code = _run(sys.argv[1:])
+        _end_at_once_if_busy(code)
+        sys.exit(code)
     except KeyboardInterrupt:
         # While modules are still being imported; later ones are told apart where they happen.
         sys.exit(130)
@@ -40,6 +44,18 @@ def _run(arguments: list[str]) -> int:
     from assistant.terminal.cli import run
 
     return run(arguments)
+
+
+def _end_at_once_if_busy(code: int) -> None:
+    """Don't wait for a job that did not end in time; nothing it does can be lost.
+
+    Taken down by Python beside a library that still works, it would print tracebacks.
+    """
+    threading = sys.modules.get("threading")
+    if threading and any(one.name == "worker" for one in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
 
 
 def _take_any_text() -> None:

@@ -35,7 +35,7 @@ def ask_once(question: Question, options: Options) -> int:
     settings = read_settings(options.flags)
     for problem in settings.problems:
         screen.notice(problem)
-    app = build_app(settings, private=options.private, titles="words")
+    app = build_app(settings, private=options.private, one_shot=True, titles="words")
     try:
         text = question_text(question.text, sys.stdin)
         return _answer(app, open_session(app, options, screen), question, text, screen)
@@ -74,7 +74,6 @@ def _ask(app: App, session: Session, question: Question, text: str, screen: Scre
     try:
         with screen.reply() as view, app.progress.told_to(view.waiting):
             view.waiting("")
-            app.indexer.start()
             app.learn_window()
 
             def on_event(event: Event) -> None:

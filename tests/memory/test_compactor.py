@@ -255,7 +255,11 @@ def test_a_reply_comes_before_a_summary_where_both_need_one_model(
         with compactor.giving_way():
             replied.set()
 
-    model.before_reply = lambda: (begun.set(), replied.wait(5)) and None
+    def wait() -> None:
+        begun.set()
+        replied.wait(5)
+
+    model.before_reply = wait
     other = threading.Thread(target=reply)
     other.start()
     assert attempted(compactor, session) == outcome
@@ -307,7 +311,7 @@ def test_only_rejected_turns_are_nothing_to_summarize(
 def test_a_summary_that_takes_more_room_than_what_it_stands_for_is_not_used(
     compactor: Compactor, model: FakeChatModel, session: Session
 ) -> None:
-    say(session, 6, "code PX-%d" % 4471)
+    say(session, 6, "code PX-4471")
     model.replies.append(" ".join(["word"] * 60))
     with pytest.raises(CompactionError, match=r"more room|longer than"):
         compactor.compact_due(session, ROOM)
@@ -334,7 +338,11 @@ def test_a_summary_that_can_not_be_saved_is_a_failed_one(
     model.replies.append(NOTES)
     assert session.path is not None
     path = session.path
-    model.before_reply = lambda: path.write_text("changed by somebody") and None
+
+    def change() -> None:
+        path.write_text("changed by somebody")
+
+    model.before_reply = change
     with pytest.raises(CompactionError, match="can't be saved"):
         compactor.compact_due(session, ROOM)
     assert session.summary is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -20,6 +22,9 @@ from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
 from assistant.protocols import Embedder
 from tests.fakes import FakeClock, FakeEmbedder, FakeIndex, FakeIndexHome
+
+if TYPE_CHECKING:
+    from assistant.protocols import Vector
 
 
 class Keeper:
@@ -141,7 +146,7 @@ def test_what_was_not_added_in_time_is_found_by_the_next_start(keeper: Keeper) -
 
 def test_turns_said_while_it_catches_up_are_not_missed(keeper: Keeper) -> None:
     for _ in range(4):
-        keeper.talk("early").close()
+        keeper.talk(*["early"] * 10).close()
     keeper.begin()
     keeper.indexer.start()
     keeper.work(steps=2)
@@ -217,6 +222,8 @@ def test_another_embedder_makes_all_vectors_anew(keeper: Keeper) -> None:
     keeper.embedder = FakeEmbedder(name="other")
     keeper.start()
     assert keeper.place.opened[-1] == ("other", 26)
+    (told,) = keeper.told
+    assert "changed from letters to other" in told
     assert list(keeper.index.stored) == ["s1.1"]
 
 
@@ -241,6 +248,82 @@ def test_a_session_deleted_meanwhile_is_gone_before_the_index_is_searched_again(
     keeper.work()
     assert keeper.indexer.searchable(0) is keeper.index
     assert list(keeper.index.stored) == ["s2.1"]
+
+
+def test_what_another_terminal_says_is_indexed_before_the_next_search(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.start()
+    keeper.talk("said elsewhere").close()
+    assert keeper.indexer.searchable(0) is None
+    keeper.work()
+    assert keeper.indexer.searchable(0) is keeper.index
+    assert sorted(keeper.index.stored) == ["s1.1", "s2.1"]
+
+
+def test_the_session_at_hand_is_no_news(keeper: Keeper) -> None:
+    keeper.start()
+    session = keeper.talk("one")
+    exchange = session.exchange(1)
+    assert exchange is not None
+    keeper.indexer.add(exchange)
+    keeper.work()
+    assert keeper.indexer.searchable(0) is keeper.index
+
+
+def test_many_small_sessions_are_embedded_together(keeper: Keeper) -> None:
+    for _ in range(40):
+        keeper.talk("one").close()
+    calls: list[int] = []
+
+    class Counting(FakeEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+            calls.append(len(texts))
+            return super().embed_documents(texts)
+
+    keeper.embedder = Counting()
+    keeper.start()
+    assert len(keeper.index.stored) == 40
+    assert len(calls) <= 4
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+def test_a_moment_no_zone_can_hold_is_no_trouble(keeper: Keeper, year: int) -> None:
+    keeper.clock.now = datetime(year, 1, 1, tzinfo=UTC)
+    keeper.talk("one").close()
+    keeper.start()
+    assert keeper.index.stored["s1.1"].ts == 0
+
+
+def test_a_fault_of_ours_is_said_and_ends_nothing(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.place.errors = [RuntimeError("unforeseen")]  # type: ignore[list-item]
+    keeper.start()
+    assert keeper.state == "unavailable"
+    assert "a bug: RuntimeError" in keeper.told[0]
+    keeper.seconds = 100
+    keeper.indexer.start()
+    keeper.work()
+    assert keeper.state == "ready"
+
+
+def test_a_failed_search_closes_it_and_it_is_tried_again(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.start()
+    keeper.indexer.failed(IndexUnavailable("Hanging."))
+    keeper.work()
+    assert (keeper.state, keeper.told) == ("unavailable", ["Hanging."])
+    keeper.seconds = 100
+    keeper.indexer.searchable(0)
+    keeper.work()
+    assert keeper.state == "ready"
+
+
+def test_a_new_one_is_followed_from_the_first_moment(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.start()
+    keeper.indexer.start_over()
+    status = keeper.indexer.status()
+    assert (status.state, status.indexed, status.to_do) == ("catching up", 0, 1)
 
 
 # --- trouble ------------------------------------------------------------------------------------
@@ -342,16 +425,16 @@ def test_making_the_embedder_can_fail_and_words_are_left(keeper: Keeper) -> None
 
 def test_it_can_be_stopped_and_goes_on_with_the_next_start(keeper: Keeper) -> None:
     for _ in range(5):
-        keeper.talk("one").close()
+        keeper.talk(*["one"] * 20).close()
     keeper.indexer.start()
-    keeper.work(steps=3)
+    keeper.work(steps=2)
     keeper.indexer.stop()
     keeper.work()
     assert keeper.state == "unavailable"
-    assert 0 < len(keeper.index.stored) < 5
+    assert 0 < len(keeper.index.stored) < 100
     assert "goes on" in keeper.indexer.status().detail
     keeper.start()
-    assert len(keeper.index.stored) == 5
+    assert len(keeper.index.stored) == 100
 
 
 @pytest.mark.parametrize("discards", [True, False])

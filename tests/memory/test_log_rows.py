@@ -24,6 +24,8 @@ def talk(store: SessionStore, *texts: str) -> None:
         ("Where did I go running?", ["s1.1", "s1.2"]),
         ("PX-4471", ["s2.1"]),
         ("四川的火锅", ["s3.1"]),
+        ("Where did I buy tea?", ["s2.1"]),
+        ("What cost 1250?", ["s2.1"]),
         ("the of and", []),
         ("quantum chromodynamics", []),
         ("", []),
@@ -33,7 +35,7 @@ def test_sessions_that_may_hold_the_words_are_read_whole(
     store: SessionStore, question: str, found: list[str]
 ) -> None:
     talk(store, "Yesterday I ran along the river, and I like to run.", "It rained.")
-    talk(store, "My order code is PX-4471.")
+    talk(store, "My order code is PX-4471, I bought it for 1,250 dollars.")
     talk(store, "我喜欢四川火锅")
     assert [row.id for row in LogRows(store).rows(terms(question))] == found
 

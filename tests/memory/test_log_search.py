@@ -59,7 +59,7 @@ def test_no_more_than_was_asked_for(sessions: SessionStore) -> None:
     assert len(search_logs(sessions, "e", 2)) == 2
 
 
-def test_rejected_turns_and_unreadable_lines_do_not_disturb(
+def test_rejected_turns_are_found_and_unreadable_lines_do_not_disturb(
     sessions: SessionStore,
 ) -> None:
     session = sessions.open("s1")
@@ -70,4 +70,4 @@ def test_rejected_turns_and_unreadable_lines_do_not_disturb(
     session.close()
     with path.open("ab") as file:
         file.write(b'{"broken PX-4471\n\xff\xfe PX-4471\n')
-    assert [one.exchange.id for one in search_logs(sessions, "PX-4471", 10)] == ["s1.1"]
+    assert [one.exchange.id for one in search_logs(sessions, "PX-4471", 10)] == ["s1.3", "s1.1"]
