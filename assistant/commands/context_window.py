@@ -46,7 +46,7 @@ def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
         f"messages; {prompt.left_out} older messages were not sent word for word (they are in the "
         "session).",
     ]
-    lines += [_about_summary(context.session), _about_recalled(context, prompt)]
+    lines += [_about_summary(context.session, prompt), _about_recalled(context, prompt)]
     if usage is not None and prompt.tokens:
         lines.append(
             f"The endpoint counted {usage.prompt_tokens:,} tokens for this prompt, we "
@@ -56,10 +56,12 @@ def _note(context: CommandContext, prompt: Prompt, usage: Usage | None) -> str:
     return "\n".join(lines)
 
 
-def _about_summary(session: Session) -> str:
+def _about_summary(session: Session, prompt: Prompt) -> str:
     summary = session.summary
     if summary is None:
         return "Summary: none yet (/compact makes one)."
+    if not any(one.name == "summary" and one.tokens for one in prompt.sections):
+        return "Summary: it did not fit or came after this prompt, so it was not sent."
     return f"Summary: stands for {session.summarized} messages (/compact show)."
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: A summary of fewer tokens may be larger than a few very short messages that it stands for.
 SMALL = 300
 NOTHING_CHANGED = "Nothing was changed: all messages are kept, and are sent as far as they fit."
+#: Tokens of history below which no summary would find room.
+LEAST_ROOM = 100
 #: Attempts that made nothing smaller, after which only the user starts another.
 MOST_ATTEMPTS = 3
 
@@ -101,7 +103,7 @@ class Compactor:
         `room` is what summary and recent turns may take together. For the thread that adds
         messages.
         """
-        if session.read_only or self.given_up(session):
+        if session.read_only or self.given_up(session) or room < LEAST_ROOM:
             return None
         summary = summary_tokens(session.summary, self._counter.count)
         limits = self.limits.within(room)
@@ -175,8 +177,14 @@ class Compactor:
             return self._compact(session, plan, "")
 
     def compact_due(self, session: Session, room: int) -> Compacted | None:
-        """Summarize what is due, and None when nothing is, or no more: the turn waits for it."""
+        """Summarize what is due, and None when nothing is, or no more: the turn waits for it.
+
+        When one that was under way fails meanwhile, no other is tried at once.
+        """
+        failed = self._attempts.get(session.id, 0)
         with self._one_at_a_time():
+            if self._attempts.get(session.id, 0) > failed:
+                raise CompactionError(f"The summary that was under way failed. {NOTHING_CHANGED}")
             plan = self.plan(session, room)
             return None if plan is None else self._compact(session, plan, "")
 

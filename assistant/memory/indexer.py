@@ -265,7 +265,7 @@ class Indexer:
     # --- on the worker --------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if self._index is not None:
+        if self._index is not None or self._stopped.is_set():
             return
         try:
             self._opened()

@@ -92,9 +92,10 @@ class Session:
                 messages.append(record)
             elif isinstance(record, Summary):
                 # It can stand for nothing that was said after it, whatever the line says.
-                last = min(record.covers[1], messages[-1].id if messages else 0)
-                covers = (record.covers[0], last)
-                self._fold_record(msgspec.structs.replace(record, covers=covers))
+                first, last = record.covers
+                last = min(last, messages[-1].id if messages else 0)
+                if (record.text or record.kept) and 0 < first <= last:
+                    self._fold_record(msgspec.structs.replace(record, covers=(first, last)))
             else:
                 self._fold_record(record)
         self.history.extend_counted(messages)

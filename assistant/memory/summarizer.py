@@ -89,7 +89,8 @@ class Summarizer:
         except ChatModelError as error:
             if self._stopping.is_set():
                 raise CompactionStopped(f"The summary was stopped. {NOTHING_LOST}") from error
-            raise CompactionError(f"No summary could be made: {error} {NOTHING_LOST}") from error
+            reason = str(error).rstrip(" .")
+            raise CompactionError(f"No summary could be made: {reason}. {NOTHING_LOST}") from error
         finally:
             self._model.close()
             self._model = None
@@ -177,7 +178,7 @@ class Summarizer:
             Message(role="system", content=system),
             Message(role="user", content=request),
         )
-        longest = TOKENS_A_WORD * self._bounds.words
+        longest = min(TOKENS_A_WORD * self._bounds.words, max(1, self._window() // 3))
         pieces: list[str] = []
         finish_reason: str | None = None
         for part in self._model.stream(messages, max_tokens=longest):
@@ -226,6 +227,8 @@ _PREAMBLE = re.compile(
 # Phrases of services and refusals, which no note on a conversation begins with.
 _ERROR = re.compile(
     r"\A\W*(error( code)?\W*[:\d]|error occurred|an error|exception\b|traceback\b"
+    r"|!?(doctype|html|head|body|title|\?xml)\b[^\n]{0,40}>|upstream |no healthy upstream"
+    r"|connection (refused|reset|timed out|error)"
     r"|http(/[\d.]+)? ?[45]\d\d"
     r"|[45]\d\d (bad|unauthorized|payment|forbidden|not found|request|too many|internal|service)"
     r"|rate limit|too many requests|insufficient_quota|internal server error|service unavailable"

@@ -105,6 +105,9 @@ def set_aside(path: Path, stamp: str) -> Path:
     """
     aside = path.with_name(f"{path.name}.corrupt-{stamp}")
     with _reserved(path) if path.is_dir() else contextlib.nullcontext():
+        # One is enough to find out what went wrong: they hold what was said.
+        for older in path.parent.glob(f"{path.name}.corrupt-*"):
+            shutil.rmtree(older, ignore_errors=True)
         path.rename(aside)
     return aside
 

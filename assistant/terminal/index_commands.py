@@ -32,7 +32,8 @@ def _follow(begin: Callable[[App], None]) -> int:
         with screen.working("Opening the memory index …") as say:
             status = followed(app.indexer, say)
         for sentence in app.asides.take():
-            screen.notice(sentence)
+            if sentence != status.detail:
+                screen.notice(sentence)
         screen.show(status_table(status))
         return ExitCode.OK if status.state in ("ready", "off") else ExitCode.INDEX
     finally:

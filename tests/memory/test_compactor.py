@@ -20,7 +20,7 @@ from assistant.memory.compactor import MOST_ATTEMPTS, Compactor
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.summarizer import Summarizer, SummaryBounds
-from assistant.messages import Message
+from assistant.messages import Message, Summary
 from tests.fakes import FakeChatModel, FakeClock, FakeCounter
 from tests.memory.test_summarizer import PROMPTS
 
@@ -162,6 +162,29 @@ def test_rejected_turns_are_not_shown_to_the_model(
     assert all("no endpoint takes" not in one.text for one in model.sent[-1])
     assert session.summary is not None
     assert session.summary.covers[0] == 1
+
+
+def test_where_there_is_no_room_for_a_history_nothing_is_summarized(
+    compactor: Compactor, session: Session
+) -> None:
+    say(session, 12)
+    assert compactor.plan(session, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("covers", "summarized"),
+    [((1, 999_999), 12), ((7, 2), 0), ((-3, -1), 0), ((1, 3), 2), ((1, 4), 4)],
+)
+def test_a_summary_record_can_say_anything(
+    session: Session, store: SessionStore, covers: tuple[int, int], summarized: int
+) -> None:
+    say(session, 6)
+    session.summarize(Summary("- Notes.", covers, FakeClock()()), after=None)
+    say(session, 2, "said after it")
+    session.close()
+    again = store.open(session.id)
+    assert again.summarized == summarized
+    assert again.history[len(again.history) - 1].text.startswith("said after it")
 
 
 def test_a_narrow_window_makes_it_due_earlier(compactor: Compactor, session: Session) -> None:

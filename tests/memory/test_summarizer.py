@@ -41,6 +41,8 @@ ERRORS = [
     "Rate limit reached for requests",
     "抱歉，我无法完成这个请求。",
     "请求失败，请稍后再试",
+    "upstream connect error or disconnect/reset before headers",
+    "<html><head><title>502 Bad Gateway</title></head></html>",
     "",
     " \n … \n",
     "<think>they talk about a trip</think>",

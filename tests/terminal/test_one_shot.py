@@ -235,3 +235,16 @@ def test_question_text_without_and_with_a_pipe(asked: str | None, expected: str)
     assert question_text(asked, piped) == expected
     with pytest.raises(UsageError):
         question_text("  ", io.StringIO(" \n"))
+
+
+@pytest.mark.parametrize(
+    "options", [("--private",), ("--session", "x"), ("--continue",), ("--model", "m")]
+)
+def test_options_of_a_conversation_before_the_command_are_no_silent_loss(
+    endpoint: Endpoint, home: Path, options: tuple[str, ...]
+) -> None:
+    done = run(*options, "ask", "my secret")
+    assert done.returncode == 2
+    assert "behind the command" in " ".join(done.stderr.split())
+    assert not list((home / "sessions").glob("*.jsonl"))
+    assert endpoint.requests == []
