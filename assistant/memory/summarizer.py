@@ -22,6 +22,10 @@ from assistant.protocols import ChatModel, TokenCounter
 
 #: Tokens that one word of a summary may take: English takes 1.4, Chinese up to 1.5 a character.
 TOKENS_A_WORD = 2
+#: Tokens beside them: dashes, line ends, and a preamble that is taken off.
+SLACK = 60
+#: Words that any summary may have.
+FEWEST_WORDS = 30
 #: A longer piece of transcript at once makes models leave more of it out.
 PIECE_TOKENS = 6_000
 #: As many tokens of items are watched for being lost as this many kept sections hold.
@@ -133,18 +137,20 @@ class Summarizer:
         notes = previous.text if previous else ""
         count = self._counter.count
         for piece in transcript_pieces(messages, language, self._piece_tokens(language), count):
-            system = self._instructions(self._prompts[language].summarize)
+            words = self._words_for(notes, piece)
+            system = _with_words(self._prompts[language].summarize, words)
             request = _request(notes, piece, language, instructions)
-            text = self._asked(system, request, language)
-            if length_in_words(text) > self._bounds.words:
-                text = self._shortened(text, language)
+            text = self._asked(system, request, language, words)
+            if length_in_words(text) > words:
+                text = self._shortened(text, language, words)
             _require_shorter(text, notes, piece, count)
             notes = text
         return notes
 
-    def _instructions(self, prompt: str) -> str:
-        # Braces of a user's own prompt file mean nothing.
-        return prompt.replace("{words}", str(self._bounds.words))
+    def _words_for(self, notes: str, piece: str) -> int:
+        """The bound of one summary: a few short messages get a shorter one than many long ones."""
+        half = (length_in_words(notes) + length_in_words(piece)) // 2
+        return min(self._bounds.words, max(FEWEST_WORDS, half))
 
     def _piece_tokens(self, language: Language) -> int:
         """What is left of the model's window for new messages."""
@@ -152,10 +158,10 @@ class Summarizer:
         notes = reply = TOKENS_A_WORD * self._bounds.words
         return max(200, min(PIECE_TOKENS, self._window() - fixed - notes - reply))
 
-    def _asked(self, system: str, request: str, language: Language) -> str:
+    def _asked(self, system: str, request: str, language: Language, words: int) -> str:
         """The model's answer, when it is usable; a second try where only the language is wrong."""
         for _ in range(2):
-            text = self._reply(system, request)
+            text = self._reply(system, request, words)
             _require_summary(text)
             if _right_language(text, language):
                 return text
@@ -163,22 +169,21 @@ class Summarizer:
             f"The summary came back in another language than the conversation. {NOTHING_LOST}"
         )
 
-    def _shortened(self, text: str, language: Language) -> str:
+    def _shortened(self, text: str, language: Language, words: int) -> str:
         """Asked once to shorten; what is still too long is cut at a sentence."""
-        words = self._bounds.words
-        system = self._instructions(self._prompts[language].shorten)
-        shorter = self._reply(system, text)
+        system = _with_words(self._prompts[language].shorten, words)
+        shorter = self._reply(system, text, words)
         usable = not _trouble(shorter) and _right_language(shorter, language)
         return cut_at_sentence(shorter if usable else text, words)
 
-    def _reply(self, system: str, request: str) -> str:
+    def _reply(self, system: str, request: str, words: int) -> str:
         assert self._model is not None
         self._require_not_stopped()
         messages = (
             Message(role="system", content=system),
             Message(role="user", content=request),
         )
-        longest = min(TOKENS_A_WORD * self._bounds.words, max(1, self._window() // 3))
+        longest = min(TOKENS_A_WORD * words + SLACK, max(1, self._window() // 3))
         pieces: list[str] = []
         finish_reason: str | None = None
         for part in self._model.stream(messages, max_tokens=longest):
@@ -240,6 +245,11 @@ _ERROR = re.compile(
 )
 _JSON_ERROR = re.compile(r'\A\s*\{\s*"(error|detail|message|code)"\s*:')
 _SENTENCE_END = re.compile(r"[.!?](?=\s|\Z)|[。！？；\n]")
+
+
+def _with_words(prompt: str, words: int) -> str:
+    # Other braces of a user's own prompt file mean nothing.
+    return prompt.replace("{words}", str(words))
 
 
 def without_preamble(text: str) -> str:

@@ -334,8 +334,8 @@ def test_only_rejected_turns_are_nothing_to_summarize(
 def test_a_summary_that_takes_more_room_than_what_it_stands_for_is_not_used(
     compactor: Compactor, model: FakeChatModel, session: Session
 ) -> None:
-    say(session, 6, "code PX-4471")
-    model.replies.append(" ".join(["word"] * 60))
+    say(session, 6, "ok")
+    model.replies += [" ".join(["wonderful"] * 60)] * 2
     with pytest.raises(CompactionError, match=r"more room|longer than"):
         compactor.compact_due(session, ROOM)
     assert session.summary is None

@@ -87,7 +87,7 @@ def test_the_model_gets_the_labelled_transcript_and_its_answer_is_the_summary() 
     assert (summary.text, summary.covers) == ("- Anna plans a trip to Lisbon.", (1, 4))
     assert (summary.language, summary.model) == ("en", "fake")
     system, user = asked(model)
-    assert system == "Sum up in 60 words."
+    assert system == "Sum up in 30 words."  # half of what there is to sum up
     assert user.startswith("Messages:\n[2026-03-04]\nUser: Hello, I am Anna")
     assert "Assistant: How nice!" in user
     assert "Notes so far" not in user
@@ -176,7 +176,7 @@ def test_braces_in_a_prompt_file_mean_nothing() -> None:
     own = {"en": SummaryPrompts('At most {words}, as {"json"}.', "")}
     writer = summarizer(model, prompts=own)
     writer.summarize(talk(), None)
-    assert asked(model)[0] == 'At most 60, as {"json"}.'
+    assert asked(model)[0] == 'At most 30, as {"json"}.'
 
 
 @pytest.mark.parametrize("answer", [*ERRORS, "- 安娜计划去里斯本旅行。"])
@@ -188,7 +188,7 @@ def test_a_useless_attempt_to_shorten_leaves_the_first_text_cut(answer: str) -> 
 
 
 def test_a_summary_longer_than_what_it_stands_for_is_not_used() -> None:
-    model = FakeChatModel([" ".join(["word"] * 50)])
+    model = FakeChatModel([" ".join(["word"] * 50)] * 2)
     with pytest.raises(CompactionError, match="longer than what it stands for"):
         summarizer(model).summarize(talk(["Hi", "Hello"]), None)
 
