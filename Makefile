@@ -51,6 +51,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.session
 	$(BIN)/python -m benchmarks.turn
 	$(BIN)/python -m benchmarks.prefix
+	$(BIN)/python -m benchmarks.compaction
+	$(BIN)/python -m benchmarks.index
 
 # What benchmarks.turn compares a turn with, in an environment of its own.
 bench-peers: $(PEERS)/.installed
