@@ -100,9 +100,12 @@ def _at_risk(preview: Preview) -> str:
 
 def _show(context: CommandContext) -> Output:
     summary = context.session.summary
+    writing = "\nA summary is just being written." if context.pipeline.compactor.writing else ""
     if summary is None:
-        return Text("No summary is in force: what is sent of this session is word for word.")
-    return Text(f"{_about(context, summary)}\n\n{summary_block(summary)}")
+        return Text(
+            f"No summary is in force: what is sent of this session is word for word.{writing}"
+        )
+    return Text(f"{_about(context, summary)}{writing}\n\n{summary_block(summary)}")
 
 
 def _about(context: CommandContext, summary: Summary) -> str:

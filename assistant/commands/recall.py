@@ -22,7 +22,7 @@ LOOK_EVERY = 0.2
 #: Characters of an exchange in a list.
 EXCERPT = 70
 
-PREPARING = ("catching up", "closed")
+PREPARING = ("opening", "catching up")
 
 
 @group.command("recall", "<question>")
@@ -118,10 +118,14 @@ def status_table(status: IndexStatus) -> Table:
         ("state", status.state),
         ("place", status.place),
         ("embedder", status.embedder),
-        ("indexed", f"{status.indexed:,} exchanges"),
-        ("to compare", f"{status.to_do:,} exchanges"),
+        ("indexed", _exchanges(status.indexed)),
+        ("to compare", _exchanges(status.to_do)),
     ]
     return Table(("memory index", ""), [row for row in rows if row[1]], note=status.detail)
+
+
+def _exchanges(number: int) -> str:
+    return "1 exchange" if number == 1 else f"{number:,} exchanges"
 
 
 def _told(recollection: Recollection, *before: str) -> Text:

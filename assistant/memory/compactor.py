@@ -191,8 +191,13 @@ class Compactor:
     def compact_now(self, session: Session, instructions: str = "") -> Compacted:
         """Summarize all but the newest turns, due or not."""
         session.require_writable()
+        before = session.summary
         with self._one_at_a_time():
             plan = self.plan_all(session)
+            if plan is None and session.summary is not before:
+                raise CompactionStopped(
+                    "A summary was being written already, and is in force now: /compact show."
+                )
             if plan is None:
                 raise CompactionError(
                     "There is nothing to summarize yet: the newest turns stay word for word."
@@ -213,6 +218,11 @@ class Compactor:
         finally:
             with self._state:
                 self._replying = False
+
+    @property
+    def writing(self) -> bool:
+        """Whether a summary is just being written."""
+        return self._writing
 
     def stop(self) -> None:
         """End the summary that is just being written, if any. Everything stays as it was."""

@@ -56,7 +56,7 @@ STOPPED = (
 
 WORDS_IN_LOGS = "Words are looked for in the session files."
 
-State: TypeAlias = Literal["closed", "catching up", "ready", "locked", "unavailable", "off"]
+State: TypeAlias = Literal["opening", "catching up", "ready", "locked", "unavailable", "off"]
 
 
 class IndexStatus(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class IndexStatus(msgspec.Struct, frozen=True):
     state: State
     place: str
     embedder: str
-    """Its name, or why words alone are searched."""
+    """Its name; empty while it is not known yet."""
     indexed: int
     to_do: int
     """Exchanges in the logs that are still to be compared with the index."""
@@ -132,7 +132,7 @@ class Indexer:
         self._monotonic = monotonic
         self._index: MemoryIndex | None = None
         self._off = off
-        self._state: State = "off" if off else "closed"
+        self._state: State = "off" if off else "opening"
         self._detail = f"{off} {WORDS_IN_LOGS}" if off else ""
         self._kept = _Kept()
         self._to_do = 0
@@ -183,7 +183,7 @@ class Indexer:
         return IndexStatus(
             self._state,
             self._index.place if self._index else "",
-            self.embedder.name if self.embedder else "none",
+            self._embedder_name(),
             self._indexed,
             self._to_do,
             self._detail or (self._index.limits if self._index else ""),
@@ -193,6 +193,11 @@ class Indexer:
         """Catch up with what another terminal said in the meantime."""
         if self._state == "ready" and any(name != self._live for name in self._changed()):
             self.refresh()
+
+    def _embedder_name(self) -> str:
+        if self.embedder is not None:
+            return self.embedder.name
+        return "" if self._make_embedder else "none: words alone"
 
     def start(self) -> None:
         """Open the index and compare it with the logs, in the background. Not after `stop`."""

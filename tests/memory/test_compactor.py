@@ -141,6 +141,31 @@ def test_by_hand_it_needs_something_to_summarize(compactor: Compactor, session: 
         compactor.compact_now(session)
 
 
+def test_by_hand_while_one_is_written_tells_of_that_one(
+    compactor: Compactor, model: FakeChatModel, session: Session
+) -> None:
+    say(session, 6)
+    plan = compactor.plan_ahead(session, ROOM)
+    assert plan is not None
+    model.replies.append(NOTES)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        go_on.wait(5)
+
+    model.before_reply = wait
+    background = threading.Thread(target=compactor.compact, args=(session, plan))
+    background.start()
+    assert begun.wait(5)
+    assert compactor.writing
+    threading.Timer(0.1, go_on.set).start()
+    with pytest.raises(CompactionStopped, match="in force now"):
+        compactor.compact_now(session)
+    background.join()
+    assert not compactor.writing
+
+
 def test_a_session_open_for_reading_is_left_alone(
     compactor: Compactor, session: Session, store: SessionStore
 ) -> None:

@@ -91,7 +91,7 @@ def keeper(home: Path, store: SessionStore, clock: FakeClock) -> Keeper:
 
 def test_nothing_is_opened_before_it_is_started(keeper: Keeper) -> None:
     assert keeper.place.opened == []
-    assert keeper.state == "closed"
+    assert keeper.state == "opening"
     assert keeper.indexer.searchable(0) is None
 
 
@@ -233,7 +233,7 @@ def test_without_an_embedder_words_are_indexed(keeper: Keeper) -> None:
     keeper.start()
     assert keeper.place.opened == [(None, None)]
     assert keeper.index.stored["s1.1"].vector is None
-    assert keeper.indexer.status().embedder == "none"
+    assert keeper.indexer.status().embedder == "none: words alone"
 
 
 def test_a_session_deleted_meanwhile_is_gone_before_the_index_is_searched_again(
