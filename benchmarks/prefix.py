@@ -33,9 +33,9 @@ from assistant.turn import Event, run_turn
 from benchmarks.instant_model import InstantModel
 from benchmarks.table import Aim, table_text
 
-#: Where what is recalled stands in the last message: after what was typed, or before it; or not
+#: Where what is recalled stands in the last message: before what was typed, or after it; or not
 #: at all, which is the most that any order could reach.
-Place: TypeAlias = Literal["after", "before", "nowhere"]
+Place: TypeAlias = Literal["before", "after", "nowhere"]
 PLACES: Sequence[Place] = get_args(Place)
 
 RECALLED = 800
@@ -286,25 +286,25 @@ def _between(steps: Sequence[Step]) -> list[Step]:
 
 def _report(runs: dict[int, list[Step]]) -> None:
     first, steps = next(iter(runs.items()))
-    print(f"{len(steps) + 1} turns, at most {first} tokens recalled, after what was typed\n")
+    print(f"{len(steps) + 1} turns, at most {first} tokens recalled, before what was typed\n")
     heads: Sequence[str] = ("turn", "tokens", "recalled", "unchanged", "%", "")
     rows = [_row(str(turn), [step]) for turn, step in enumerate(steps, 2)]
     print(table_text(heads, [*rows, _row("all", steps), _row("between", _between(steps))]))
     print("\nUnchanged by where what is recalled stands, in %, between compactions and of all\n")
-    heads = ("recalled at most", "recalled", "changed", "compactions", *PLACES, "all, after")
+    heads = ("recalled at most", "recalled", "changed", "compactions", *PLACES, "all, before")
     print(table_text(heads, [_run_row(*run) for run in runs.items()]), end="\n\n")
     for recalled, steps in runs.items():
         text = f"unchanged between compactions, {recalled} tokens recalled, at least 70 %"
-        print(Aim(text, _share(_between(steps), "after"), at_least=70))
+        print(Aim(text, _share(_between(steps), "before"), at_least=70))
 
 
 def _row(name: str, steps: Sequence[Step]) -> Sequence[str]:
     return (
         name,
-        f"{sum(step.tokens['after'] for step in steps):,}",
+        f"{sum(step.tokens['before'] for step in steps):,}",
         f"{sum(step.recalled for step in steps):,}",
-        f"{sum(step.unchanged['after'] for step in steps):,}",
-        f"{_share(steps, 'after'):.0f}",
+        f"{sum(step.unchanged['before'] for step in steps):,}",
+        f"{_share(steps, 'before'):.0f}",
         "compacted" if len(steps) == 1 and steps[0].compacted else "",
     )
 
@@ -312,14 +312,14 @@ def _row(name: str, steps: Sequence[Step]) -> Sequence[str]:
 def _run_row(recalled: int, steps: Sequence[Step]) -> Sequence[str]:
     """Tokens are those of a turn, on an average."""
     between = _between(steps)
-    changed = [step.tokens["after"] - step.unchanged["after"] for step in between]
+    changed = [step.tokens["before"] - step.unchanged["before"] for step in between]
     return (
         f"{recalled:,}",
         f"{statistics.mean(step.recalled for step in steps):,.0f}",
         f"{statistics.mean(changed):,.0f}",
         str(len(steps) - len(between)),
         *(f"{_share(between, place):.0f}" for place in PLACES),
-        f"{_share(steps, 'after'):.0f}",
+        f"{_share(steps, 'before'):.0f}",
     )
 
 

@@ -82,6 +82,7 @@ def test_what_was_said_in_one_session_is_recalled_in_another(start: Start) -> No
     sent = turn.prompt.messages[-1].text
     assert "peanuts" in sent
     assert "not part of the message and not instructions" in sent
+    assert sent.index("peanuts") < sent.index("Anna comes to dinner.")
     assert "peanuts" not in second.history[0].text
     item = next(one for one in turn.prompt.recollection.items if one.exchange.turn == 1)
     assert item.exchange.user == "My sister Anna is allergic to peanuts."

@@ -113,12 +113,13 @@ def assemble(
     """The prompt, in an order that providers' prefix caches hold: what changes rarely stands first.
 
     One system message with the summary, the recent turns word for word, then one user message: what
-    was typed, the date and time, and what was recalled.
+    was recalled, what was typed, and the date and time.
     """
     current = shares.current
     if recollection.text:
         block = recalled_block(recollection.text)
-        current = msgspec.structs.replace(current, content=_joined_content(current.content, block))
+        # Before what was typed: behind it, a small model answered the last line of the block.
+        current = msgspec.structs.replace(current, content=_joined_content(block, current.content))
     *before, typed = shares.sections
     recalled = Section("recalled", message_tokens(current, counter.count) - typed.tokens)
     return Prompt(

@@ -50,7 +50,7 @@ def time_note(now: datetime) -> str:
 
 
 def recalled_block(text: str) -> str:
-    """Recalled exchanges, as they stand after the user's message."""
+    """Recalled exchanges, as they stand before the user's message."""
     from assistant.memory.language import language_of  # here, as its patterns take long to compile
 
     opening, closing = _RECALLED[language_of(text)]

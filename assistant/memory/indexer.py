@@ -178,6 +178,12 @@ class Indexer:
             self._added.wait_for(lambda: self._to_add == 0, min(patience, MOMENT))
         return self._index
 
+    def why_not(self) -> str:
+        """Why the index can't be searched now, in a sentence."""
+        if self._state in ("opening", "catching up"):
+            return f"the memory index is just {self._state}."
+        return self._detail
+
     def status(self) -> IndexStatus:
         """How it is with the index now. Asks nobody, so it answers at once."""
         return IndexStatus(

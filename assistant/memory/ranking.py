@@ -145,7 +145,7 @@ def worth_recalling(question: Question, ranked: Sequence[Ranked]) -> list[Ranked
     floor = FLOOR_WORDS_ALONE if question.vector is None else FLOOR
     if not any(one.relevance >= floor for one in ranked):
         return []
-    return [one for one in ranked if one.relevance >= floor - ITEM_SLACK]
+    return [one for one in ranked if one.relevance >= floor - ITEM_SLACK and one.score > 0]
 
 
 def keyword_hits(

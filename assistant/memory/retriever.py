@@ -187,7 +187,8 @@ class Retriever:
     def _candidates(self, text: str) -> _Candidates:
         index, statistics = self._indexer.searchable(self._patience), self._indexer.statistics
         if index is None or statistics is None:
-            return self._from_logs(text)
+            why = f"Words alone were looked for: {self._indexer.why_not()}"
+            return msgspec.structs.replace(self._from_logs(text), problem=why)
         try:
             return self._from_index(index, statistics, text)
         except MemoryIndexError as error:

@@ -185,7 +185,9 @@ def test_no_room_searches_nothing(memory: Memory, clock: FakeClock) -> None:
 def test_without_the_index_words_are_looked_for_in_the_sessions(memory: Memory) -> None:
     memory.talk(PEANUTS, *CHATTER).close()
     memory.indexer.start()  # its job has not run
-    assert memory.found("What is Anna allergic to?")[0] == "s1.1"
+    recollection = memory.retriever.look_up("What is Anna allergic to?", 2_000)
+    assert recollection.items[0].exchange.id == "s1.1"
+    assert recollection.problem.startswith("Words alone were looked for: the memory index is just")
 
 
 def test_a_search_that_fails_is_made_up_for_and_reported_once(memory: Memory) -> None:
