@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 TOP = (5, 10, 20)
 ROOMS = (500, 1_000, 2_000)
-NO_LIMIT = 10**9
 OTHERS = 4
 """Every so many of other conversations' questions are asked in vain."""
 FUSION = 60
@@ -204,8 +203,10 @@ def _ask(memory: Memory, every: int, with_names: bool, measured: Measured) -> No
         if not asked.evidence:
             continue
         text = asked.text if with_names else memory.conversation.without_names(asked.text)
-        for name, found in _searches(memory, text).items():
-            measured.searches[name].append(_figures_of_list(memory, asked, found))
+        searches = _searches(memory, text)
+        rows = _rows(memory, searches)
+        for name, found in searches.items():
+            measured.searches[name].append(_figures_of_list(memory, asked, found, rows))
         figures = _figures_of_recall(memory, asked, text)
         measured.searches["recall"].append(figures)
         measured.kinds[asked.kind].append(figures)
@@ -230,10 +231,16 @@ def _fused(*lists: Sequence[Hit]) -> list[str]:
     return sorted(scores, key=lambda one: -scores[one])
 
 
-def _figures_of_list(memory: Memory, asked: Asked, ids: Sequence[str]) -> Figures:
-    rows = {row.id: row for row in memory.index.rows(ids)}
-    found = [rows[one] for one in ids if one in rows]
+def _rows(memory: Memory, searches: Mapping[str, Sequence[str]]) -> Mapping[str, IndexRow]:
+    ids = {one for found in searches.values() for one in found}
+    return {row.id: row for row in memory.index.rows(sorted(ids))}
+
+
+def _figures_of_list(
+    memory: Memory, asked: Asked, ids: Sequence[str], rows: Mapping[str, IndexRow]
+) -> Figures:
     top = [_share_in_top(memory, asked, ids[:most]) for most in TOP]
+    found = [rows[one] for one in ids]
     texts = [_share_in_text(memory, asked, _filled(memory, found, room)) for room in ROOMS]
     return [*top, *texts]
 
@@ -252,12 +259,13 @@ def _filled(memory: Memory, rows: Sequence[IndexRow], room: int) -> str:
 
 
 def _figures_of_recall(memory: Memory, asked: Asked, text: str) -> Figures:
-    items = memory.retriever.look_up(text, NO_LIMIT).items
-    best = [one.exchange.id for one in sorted(items, key=lambda one: -one.score)]
-    top = [_share_in_top(memory, asked, best[:most]) for most in TOP]
+    """The order is that of the largest room: the best exchanges all have place in it."""
     around = memory.counter.count(f"\n\n{recalled_block('')}")
-    texts = [memory.retriever.look_up(text, room + around).text for room in ROOMS]
-    return [*top, *(_share_in_text(memory, asked, printed) for printed in texts)]
+    found = [memory.retriever.look_up(text, room + around) for room in ROOMS]
+    best = sorted(found[-1].items, key=lambda one: -one.score)
+    ids = [one.exchange.id for one in best]
+    top = [_share_in_top(memory, asked, ids[:most]) for most in TOP]
+    return [*top, *(_share_in_text(memory, asked, one.text) for one in found)]
 
 
 def _share_in_top(memory: Memory, asked: Asked, ids: Sequence[str]) -> float:

@@ -252,7 +252,7 @@ def with_time(question: Message, now: datetime) -> Message:
     stays a prefix of the next prompt, which has it without the note.
     """
     return msgspec.structs.replace(
-        question, content=_joined_content(question.content, time_note(now))
+        question, content=_joined_content(question.content, time_note(question.text, now))
     )
 
 

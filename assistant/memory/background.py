@@ -41,8 +41,18 @@ def summary_tokens(summary: Summary | None, count: Callable[[str], int]) -> int:
     return count(summary_block(summary)) if summary else 0
 
 
-def time_note(now: datetime) -> str:
-    """The date and time, as it stands after the user's message."""
+def time_note(text: str, now: datetime) -> str:
+    """The date and time, as it stands after the user's message `text`.
+
+    In Chinese after a Chinese one, which it asks to answer in Chinese: after earlier turns in
+    English a small model went on in English.
+    """
+    if _language(text) == "zh":
+        weekday = "一二三四五六日"[now.weekday()]
+        return (
+            f"【背景，不属于这条消息：现在是 {now:%Y-%m-%d %H:%M}（{now.tzname()}），"
+            f"星期{weekday}。请用中文回答。】"
+        )
     return (
         f"[Background, not part of the message: it is {now:%A}, {now:%Y-%m-%d %H:%M} "
         f"({now.tzname()}).]"
@@ -51,9 +61,7 @@ def time_note(now: datetime) -> str:
 
 def recalled_block(text: str) -> str:
     """Recalled exchanges, as they stand before the user's message."""
-    from assistant.memory.language import language_of  # here, as its patterns take long to compile
-
-    opening, closing = _RECALLED[language_of(text)]
+    opening, closing = _RECALLED[_language(text)]
     return f"{opening}\n{text}\n{closing}"
 
 
@@ -68,3 +76,9 @@ _RECALLED: dict[Language, tuple[str, str]] = {
         "【背景结束】",
     ),
 }
+
+
+def _language(text: str) -> Language:
+    from assistant.memory.language import language_of  # here, as its patterns take long to compile
+
+    return language_of(text)
