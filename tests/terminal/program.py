@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import re
 import select
 import subprocess
@@ -69,6 +70,12 @@ class Terminal:
         return self
 
     def __exit__(self, *details: object) -> None:
+        # Not left to pexpect, which gives a process a tenth of a second to end.
+        if self.process.isalive():
+            self.process.kill(signal.SIGKILL)
+        ends = time.monotonic() + PATIENCE
+        while self.process.isalive() and time.monotonic() < ends:
+            time.sleep(0.01)
         self.process.close(force=True)
 
     def type(self, *keys: str) -> None:
