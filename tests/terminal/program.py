@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
