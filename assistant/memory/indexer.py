@@ -126,6 +126,9 @@ class Indexer:
         self._home = home
         self._store = store
         self._kept_path = kept_path
+        self._sign_path = kept_path.with_name("last_said")
+        self._seen = 0
+        """When something was said last, as far as we have looked."""
         self._submit = submit
         self._say = say
         self._clock = clock
@@ -196,9 +199,30 @@ class Indexer:
         )
 
     def _notice_others(self) -> None:
-        """Catch up with what another terminal said in the meantime."""
-        if self._state == "ready" and any(name != self._live for name in self._changed()):
+        """Catch up with what another terminal said in the meantime.
+
+        Looking at all sessions takes the longer the more there are, so each terminal leaves a sign.
+        """
+        sign = self._sign()
+        if self._state != "ready" or sign == self._seen:
+            return
+        self._seen = sign
+        if any(name != self._live for name in self._changed()):
             self.refresh()
+
+    def _leave_sign(self) -> None:
+        """Let other terminals see, at the cost of one look, that something was said."""
+        # Without it they hear of it when they start the next time.
+        with contextlib.suppress(OSError):
+            make_folder(self._sign_path.parent)
+            write_atomically(self._sign_path, b"")
+        self._seen = self._sign()
+
+    def _sign(self) -> int:
+        try:
+            return self._sign_path.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def _embedder_name(self) -> str:
         if self.embedder is not None:
@@ -219,6 +243,7 @@ class Indexer:
         While the index is not open nothing is queued: its comparison with the logs finds it.
         """
         self._live = exchange.session
+        self._leave_sign()
         if self._state in ("ready", "catching up"):
             with self._added:
                 self._to_add += 1
@@ -411,6 +436,7 @@ class Indexer:
         self._indexed = self._index.count()
         self._gather()
         self._state, self._to_do = "ready", 0
+        self._seen = self._seen or self._sign()
         self._caught_up.set()
 
     def _changed(self) -> dict[str, FileState]:

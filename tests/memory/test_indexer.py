@@ -70,6 +70,25 @@ class Keeper:
             session.answer(Message(role="assistant", content=f"re {text}", turn=question.turn))
         return session
 
+    def say_elsewhere(self, text: str) -> None:
+        """What a second terminal does; `ask` does it without an index of its own."""
+        session = self.talk(text)
+        exchange = session.exchange(1)
+        assert exchange is not None
+        other = Indexer(
+            FakeIndexHome(),
+            lambda: None,
+            self.store,
+            self.home / "data" / "index.json",
+            submit=lambda name, job: None,
+            say=self.told.append,
+            clock=self.clock,
+            monotonic=lambda: 0.0,
+            off="Not needed.",
+        )
+        other.add(exchange)
+        session.close()
+
     def stray_row(self) -> None:
         """Put something into the index that no log has."""
         row = self.index.stored["s1.1"]
@@ -253,7 +272,7 @@ def test_a_session_deleted_meanwhile_is_gone_before_the_index_is_searched_again(
 def test_what_another_terminal_says_is_indexed_before_the_next_search(keeper: Keeper) -> None:
     keeper.talk("one").close()
     keeper.start()
-    keeper.talk("said elsewhere").close()
+    keeper.say_elsewhere("said elsewhere")
     assert keeper.indexer.searchable(0) is None
     keeper.work()
     assert keeper.indexer.searchable(0) is keeper.index
