@@ -42,8 +42,6 @@ MORE_CANDIDATES = 200
 REACH = 2
 #: Tokens below which no exchange can be told.
 LEAST_ROOM = 60
-#: Times that what was chosen is counted as it will stand in the prompt, and less is taken.
-FITTING_ATTEMPTS = 4
 #: Of those that were passed over, how many are shown.
 PASSED_OVER = 5
 #: Seconds that a turn waits for the index to be opened; later turns find it open.
@@ -170,17 +168,16 @@ class Retriever:
         from assistant.memory.background import recalled_block
         from assistant.memory.recalled_text import fill, recalled_text
 
-        count, left = self._counter.count, room
-        for _ in range(FITTING_ATTEMPTS):
-            chosen = fill(question, relevant, left, count)
-            text = recalled_text(chosen, question.zone)
-            if not text:
-                break
-            too_much = count(f"\n\n{recalled_block(text)}") - room
-            if too_much <= 0:
-                return chosen
-            left -= too_much
-        return []
+        def tokens(chosen: Sequence[Ranked]) -> int:
+            return count(f"\n\n{recalled_block(recalled_text(chosen, question.zone))}")
+
+        count = self._counter.count
+        chosen = fill(question, relevant, room - tokens(()), count)
+        # Headings that come again, and tokens that differ where lines meet, may still be too much.
+        while chosen and tokens(chosen) > room:
+            worst = min(chosen, key=lambda one: one.score)
+            chosen = [one for one in chosen if one is not worst]
+        return chosen
 
     # --- candidates -----------------------------------------------------------------------------
 
