@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +56,9 @@ class MilvusHome:
         """Delete the folder. False on a server, whose rows are to be deleted one by one."""
         if self._uri is not None:
             return False
+        import secrets  # here, because the prompt need not wait for them
+        import shutil
+
         if self._path.exists():
             # Renamed first: a folder that another process has open stays, and says so.
             aside = self.set_aside(f"discarded-{secrets.token_hex(4)}")
