@@ -38,7 +38,7 @@ MEANING_AROUND = 0.3
 NAMED_DATE = 4.0
 ASKED_SPEAKER = 1.0
 IS_QUESTION = -1.5
-NAMES = 1.2
+NAMES = 1.0
 
 #: BM25's usual parameters: how soon a word repeated counts no more, how much length matters.
 _SATURATION, _LENGTH = 1.2, 0.75
