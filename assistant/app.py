@@ -35,7 +35,7 @@ from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.titles import title_from_reply, title_from_words
 from assistant.messages import Language, Message
-from assistant.protocols import ChatModel, Embedder, TokenCounter
+from assistant.protocols import ChatModel, Embedder, IndexHome, TokenCounter
 from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
@@ -236,13 +236,8 @@ def build_app(
     if not values.uses_endpoint and title_by == "model":
         title_by = "words"
     indexer = Indexer(
-        MilvusHome(
-            data / "index.db",
-            uri=values.memory.milvus_uri,
-            token=values.memory.milvus_token,
-            user=lambda: _memory_user(settings, new_id),
-        ),
-        lambda: _embedder(values, None if private else data / "vectors.sqlite3"),
+        _index_home(settings, new_id),
+        lambda: _embedder(values, data / "vectors.sqlite3"),
         store,
         data / "index.json",
         submit=worker.submit,
@@ -467,7 +462,7 @@ def _compactor(
     )
 
 
-def _embedder(values: Settings, cache: Path | None) -> Embedder | None:
+def _embedder(values: Settings, cache: Path) -> Embedder | None:
     """The embedder that is set, or an embedded one; None when words alone are wanted.
 
     Raises EmbedderUnavailable when there is none of that kind.
@@ -496,6 +491,16 @@ def _endpoint_embedder(values: Settings, timeout: float, max_retries: int) -> Em
         api_key=values.model.api_key,
         timeout=timeout,
         max_retries=max_retries,
+    )
+
+
+def _index_home(settings: LoadedSettings, new_id: Callable[[], str]) -> IndexHome:
+    memory = settings.values.memory
+    return MilvusHome(
+        settings.data_folder / "index.db",
+        uri=memory.milvus_uri,
+        token=memory.milvus_token,
+        user=lambda: _memory_user(settings, new_id),
     )
 
 

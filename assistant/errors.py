@@ -153,6 +153,10 @@ class CompactionError(AssistantError):
     pass
 
 
+#: What a user should know whenever no summary came of it.
+ALL_KEPT = "Nothing was changed: all messages are kept, and are sent as far as they fit."
+
+
 class CompactionStopped(CompactionError):
     pass
 

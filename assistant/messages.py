@@ -119,6 +119,11 @@ class Exchange(msgspec.Struct, frozen=True):
         """`<session>.<turn>`: names the exchange for ever."""
         return f"{self.session}.{self.turn}"
 
+    @property
+    def text(self) -> str:
+        """Both sides together."""
+        return f"{self.user}\n{self.assistant}"
+
 
 class Recalled(msgspec.Struct, frozen=True):
     """An exchange that retrieval looked at for one question, and why it was taken or not."""

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Sequence
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Output, Table, Text, Work
+from assistant.commands.outputs import Output, Table, Text, Work, count_text, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.memory.background import summary_block
 from assistant.memory.compactor import Preview
@@ -62,9 +62,9 @@ def _compact(context: CommandContext, instructions: str) -> Output:
         done = compactor.compact_now(session, instructions)
         kept = f", {len(done.summary.kept)} things word for word" if done.summary.kept else ""
         return Text(
-            f"{_messages(done.messages)} summarized: {done.tokens_before:,} tokens became "
-            f"{done.tokens_after:,}{kept}. Nothing was deleted. /compact show shows the summary, "
-            "/compact undo takes it back."
+            f"{count_text(done.messages, 'message')} summarized: {done.tokens_before:,} tokens "
+            f"became {done.tokens_after:,}{kept}. Nothing was deleted. /compact show shows the "
+            "summary, /compact undo takes it back."
         )
 
     return Work("Summarizing …", run)
@@ -79,10 +79,13 @@ def _preview(context: CommandContext) -> Output:
         ("turn", "who", "first words"),
         [(str(one.turn), one.role, _first_words(one)) for one in covered],
         title=(
-            f"/compact would summarize {_messages(len(covered))} of turns {covered[0].turn} to "
-            f"{covered[-1].turn} ({preview.tokens:,} tokens)"
+            f"/compact would summarize {count_text(len(covered), 'message')} of turns "
+            f"{covered[0].turn} to {covered[-1].turn} ({preview.tokens:,} tokens)"
         ),
-        note=f"{_at_risk(preview)}\n{_messages(len(preview.kept))} after them stay word for word.",
+        note=(
+            f"{_at_risk(preview)}\n{count_text(len(preview.kept), 'message')} after them stay word "
+            "for word."
+        ),
     )
 
 
@@ -116,8 +119,8 @@ def _about(context: CommandContext, summary: Summary) -> str:
     again = f", updated {rounds - 1} times" if rounds > 1 else ""
     asked = f"\nYou asked for: {summary.instructions}" if summary.instructions else ""
     return (
-        f"The summary stands for {turns} ({_messages(len(covered))}){again}. Written "
-        f"{summary.ts.astimezone():%Y-%m-%d %H:%M} by {summary.model}.{asked}"
+        f"The summary stands for {turns} ({count_text(len(covered), 'message')}){again}. Written "
+        f"{local_time(summary.ts)} by {summary.model}.{asked}"
     )
 
 
@@ -152,10 +155,6 @@ def _undo(context: CommandContext) -> Output:
 def _first_words(message: Message) -> str:
     text = " ".join(message.text.split())
     return text if len(text) <= FIRST_WORDS else f"{text[: FIRST_WORDS - 1]}…"
-
-
-def _messages(number: int) -> str:
-    return "1 message" if number == 1 else f"{number} messages"
 
 
 _ACTIONS: dict[str, Callable[[CommandContext], Output]] = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Ask, Output, Text, Transcript
+from assistant.commands.outputs import Ask, Output, Text, Transcript, count_text
 from assistant.commands.registry import CommandGroup
-from assistant.commands.session import turns_text
 from assistant.errors import UsageError
 from assistant.memory.token_budget import last_turns
 from assistant.messages import Message
@@ -28,7 +27,7 @@ def show_history(context: CommandContext, argument: str) -> Output:
     return Transcript(
         history.slice(kept),
         failures=context.session.failure_reasons,
-        note=f"{turns_text(left_out)} before these: /history all." if left_out else "",
+        note=f"{count_text(left_out, 'turn')} before these: /history all." if left_out else "",
     )
 
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TypeAlias
 
 import msgspec
 
 from assistant.messages import Message
+
+
+def local_time(moment: datetime | None) -> str:
+    """A moment in the user's zone, to the minute; empty for none, and for one no zone can hold."""
+    try:
+        return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def count_text(number: int, thing: str) -> str:
+    """`1 turn`, `1,200 turns`."""
+    return f"1 {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 class Text(msgspec.Struct, frozen=True):

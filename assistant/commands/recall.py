@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Output, Table, Text, Work
+from assistant.commands.outputs import Output, Table, Text, Work, count_text, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
 from assistant.memory.indexer import Indexer, IndexStatus
@@ -76,7 +75,10 @@ def search(context: CommandContext, argument: str) -> Output:
     more = "Only the newest are shown." if len(found) > FOUND_SHOWN else ""
     return Table(
         ("turn", "when", "words"),
-        [(one.exchange.id, _when(one.exchange.ts), one.excerpt) for one in found[:FOUND_SHOWN]],
+        [
+            (one.exchange.id, local_time(one.exchange.ts), one.excerpt)
+            for one in found[:FOUND_SHOWN]
+        ],
         note=f"{more} /session switch <id> opens a session.".strip(),
     )
 
@@ -118,14 +120,10 @@ def status_table(status: IndexStatus) -> Table:
         ("state", status.state),
         ("place", status.place),
         ("embedder", status.embedder),
-        ("indexed", _exchanges(status.indexed)),
-        ("to compare", _exchanges(status.to_do)),
+        ("indexed", count_text(status.indexed, "exchange")),
+        ("to compare", count_text(status.to_do, "exchange")),
     ]
     return Table(("memory index", ""), [row for row in rows if row[1]], note=status.detail)
-
-
-def _exchanges(number: int) -> str:
-    return "1 exchange" if number == 1 else f"{number:,} exchanges"
 
 
 def _told(recollection: Recollection, *before: str) -> Text:
@@ -149,7 +147,7 @@ def _lines(one: Recalled) -> Sequence[str]:
     exchange = one.exchange
     parts = " ".join(f"{name} {value:+.2f}" for name, value in one.parts.items() if value)
     why_not = f" · {one.left_out}" if one.left_out else ""
-    head = f"{exchange.id} · {_when(exchange.ts)} · score {one.score:.2f} ({parts}){why_not}"
+    head = f"{exchange.id} · {local_time(exchange.ts)} · score {one.score:.2f} ({parts}){why_not}"
     said = (("User", exchange.user), ("Assistant", exchange.assistant))
     return [head, *(f"  {who}: {_excerpt(text)}" for who, text in said if text)]
 
@@ -157,10 +155,3 @@ def _lines(one: Recalled) -> Sequence[str]:
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
-
-
-def _when(moment: datetime | None) -> str:
-    try:
-        return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
-    except (OverflowError, ValueError):  # no zone can hold it
-        return ""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Confirm, Output, Table, Text, Transcript
+from assistant.commands.outputs import (
+    Confirm,
+    Output,
+    Table,
+    Text,
+    Transcript,
+    count_text,
+    local_time,
+)
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
 from assistant.memory.session import Session
@@ -82,7 +90,7 @@ def session_table(
                 info.id,
                 info.title or "(no title)",
                 str(info.turns),
-                info.changed.astimezone().strftime("%Y-%m-%d %H:%M"),
+                local_time(info.changed),
             )
             for info in sessions
         ],
@@ -128,7 +136,8 @@ def _delete(context: CommandContext, reference: str) -> Output:
         return Text(f"Deleted: {info.id}. It can't be brought back.")
 
     return Confirm(
-        f"Delete “{info.title or info.id}” with its {turns_text(info.turns)} for good?", delete
+        f"Delete “{info.title or info.id}” with its {count_text(info.turns, 'turn')} for good?",
+        delete,
     )
 
 
@@ -167,10 +176,6 @@ def recap(session: Session, exchanges: int) -> Transcript:
     doing = "Reading" if session.read_only else "Going on with"
     return Transcript(
         history.slice(last_turns(history, exchanges)),
-        title=f"{doing} “{session.title or session.id}” ({turns_text(session.turns)})",
+        title=f"{doing} “{session.title or session.id}” ({count_text(session.turns, 'turn')})",
         failures=session.failure_reasons,
     )
-
-
-def turns_text(number: int) -> str:
-    return "1 turn" if number == 1 else f"{number:,} turns"

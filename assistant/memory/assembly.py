@@ -79,8 +79,7 @@ def share_out(
     summary_room = budget.history_room(fixed_tokens, current_tokens)
     # Looked at once: the worker may put another in force at any moment.
     summary = session.summary
-    system = _with_summary(instructions, summary, summary_room, count)
-    summary_tokens = message_tokens(system, count) + REPLY_PRIMER - system_tokens
+    system, summary_tokens = _with_summary(instructions, summary, summary_room, count)
     recalled_room = budget.recalled_room(fixed_tokens + summary_tokens, current_tokens)
     history_room = budget.history_room(fixed_tokens, current_tokens + recalled_room, summary_tokens)
     summarized = session.summarized_by(summary)
@@ -153,10 +152,11 @@ def _current(
 
 def _with_summary(
     instructions: Message, summary: Summary | None, room: int, count: CountText
-) -> Message:
-    """The instructions and the summary; without what of it does not fit `room`."""
+) -> tuple[Message, int]:
+    """The instructions and what of the summary fits `room`, and the tokens that takes."""
     if summary is None:
-        return instructions
+        return instructions, 0
+    alone = message_tokens(instructions, count)
     half = summary.text[: len(summary.text) // 2].rpartition("\n")[0]
     for short in (
         summary,
@@ -164,10 +164,14 @@ def _with_summary(
         msgspec.structs.replace(summary, text=""),
         msgspec.structs.replace(summary, kept=()),
     ):
+        if not short.text and not short.kept:
+            continue
         text = f"{instructions.text}\n\n{summary_block(short)}"
-        if (short.text or short.kept) and count(text) - count(instructions.text) <= room:
-            return msgspec.structs.replace(instructions, content=text)
-    return instructions
+        system = msgspec.structs.replace(instructions, content=text)
+        tokens = message_tokens(system, count) - alone
+        if tokens <= room:
+            return system, tokens
+    return instructions, 0
 
 
 def _left_out(session: Session, summarized: int, recent: Fitted) -> int:
@@ -228,10 +232,7 @@ def _sendable(history: History, rejected: Collection[int], most_messages: int) -
     # A rejected turn is one message, which has no reply.
     first = min(max(0, last - most_messages - len(rejected)), next(starts, last))
     kept = [at for at in range(first, last) if history[at].turn not in rejected]
-    return History.of(
-        [history[at] for at in (*kept, last)],
-        [history.tokens(range(at, at + 1)) for at in (*kept, last)],
-    )
+    return history.picked((*kept, last))
 
 
 def _shortened(history: History, turn: range, room: int, counter: TokenCounter) -> Fitted:
@@ -241,8 +242,7 @@ def _shortened(history: History, turn: range, room: int, counter: TokenCounter) 
         short = shorten_message(message, tokens, counter.count)
         return short, message_tokens(short, counter.count)
 
-    alone = History.of(history.slice(turn), [history.tokens(range(at, at + 1)) for at in turn])
-    return fit_tokens(alone, room, shorten=shorten)
+    return fit_tokens(history.picked(turn), room, shorten=shorten)
 
 
 def with_time(question: Message, now: datetime) -> Message:

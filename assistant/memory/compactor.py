@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assistant.errors import CompactionError, CompactionStopped, SessionError
+from assistant.errors import ALL_KEPT, CompactionError, CompactionStopped, SessionError
 from assistant.memory.background import summary_tokens
 from assistant.memory.compaction_plan import (
     CompactionLimits,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 #: A summary of fewer tokens may be larger than a few very short messages that it stands for.
 SMALL = 300
-NOTHING_CHANGED = "Nothing was changed: all messages are kept, and are sent as far as they fit."
 #: Tokens of history below which no summary would find room.
 LEAST_ROOM = 100
 #: Attempts that made nothing smaller, after which only the user starts another.
@@ -117,26 +116,18 @@ class Compactor:
         self, session: Session, plan: Callable[[History], CompactionPlan | None]
     ) -> CompactionPlan | None:
         """A plan over what follows the summary, rejected turns aside: they are never sent."""
-        start, history = session.summarized, session.history
+        start, history, rejected = session.summarized, session.history, session.rejected
         history.count_newest(
             self._counter.encoding,
             lambda one: message_tokens(one, self._counter.count),
             self.limits.tokens,
-            passed_over=session.rejected,
+            passed_over=rejected,
         )
-        at = [
-            index
-            for index in range(start, len(history))
-            if history[index].turn not in session.rejected
-        ]
-        sendable = History.of(
-            [history[index] for index in at],
-            [history.tokens(range(index, index + 1)) for index in at],
-        )
-        planned = plan(sendable)
+        sendable = [at for at in range(start, len(history)) if history[at].turn not in rejected]
+        planned = plan(history.picked(sendable))
         if planned is None:
             return None
-        cut = at[planned.kept.start]
+        cut = sendable[planned.kept.start]
         return CompactionPlan(range(start, cut), range(cut, len(history)))
 
     def given_up(self, session: Session) -> bool:
@@ -184,7 +175,7 @@ class Compactor:
         failed = self._attempts.get(session.id, 0)
         with self._one_at_a_time():
             if self._attempts.get(session.id, 0) > failed:
-                raise CompactionError(f"The summary that was under way failed. {NOTHING_CHANGED}")
+                raise CompactionError(f"The summary that was under way failed. {ALL_KEPT}")
             plan = self.plan(session, room)
             return None if plan is None else self._compact(session, plan, "")
 
@@ -266,7 +257,7 @@ class Compactor:
             if after >= max(before, SMALL):
                 raise CompactionError(
                     f"The summary takes more room than what it stands for ({after:,} tokens "
-                    f"instead of {before:,}). {NOTHING_CHANGED}"
+                    f"instead of {before:,}). {ALL_KEPT}"
                 )
             session.summarize(summary, after=previous)
         except CompactionStopped:

@@ -76,12 +76,8 @@ class IndexStatus(msgspec.Struct, frozen=True):
 class _Verified(msgspec.Struct, frozen=True):
     """A session all of whose exchanges are in the index, as its file was then."""
 
-    size: int
-    mtime_ns: int
+    file: FileState
     exchanges: int
-
-    def is_of(self, file: FileState) -> bool:
-        return (self.size, self.mtime_ns) == (file.size, file.mtime_ns)
 
 
 class _Kept(msgspec.Struct):
@@ -147,12 +143,12 @@ class Indexer:
         self._emptying = False
         """Whether all rows go before anything else: the index is made anew where it is."""
         self._stopped = threading.Event()
-        self._caught_up = threading.Event()
         self._live: str | None = None
         """The session at hand: its turns are added one by one, so its file need not be compared."""
         self._to_add = 0
         """Finished turns that wait for the worker to add them."""
-        self._added = threading.Condition()
+        self._progress = threading.Condition()
+        """Tells whoever waits in `searchable` that something was done."""
         self._settled = threading.Event()
         """Set once the first attempt to open is over, whatever came of it."""
         if off:
@@ -173,13 +169,13 @@ class Indexer:
         if self._state in ("locked", "unavailable"):
             self.start()
         self._notice_others()
-        if self._state != "ready":
-            self._caught_up.wait(min(patience, MOMENT))
-        if self._state != "ready":
-            return None
-        with self._added:
-            self._added.wait_for(lambda: self._to_add == 0, min(patience, MOMENT))
-        return self._index
+        with self._progress:
+            self._progress.wait_for(lambda: not self._is_behind(), min(patience, MOMENT))
+        return self._index if self._state == "ready" else None
+
+    def _is_behind(self) -> bool:
+        """Whether the worker will soon have put in what is missing."""
+        return self._state == "catching up" or (self._state == "ready" and self._to_add > 0)
 
     def why_not(self) -> str:
         """Why the index can't be searched now, in a sentence."""
@@ -215,7 +211,7 @@ class Indexer:
         # Without it they hear of it when they start the next time.
         with contextlib.suppress(OSError):
             make_folder(self._sign_path.parent)
-            write_atomically(self._sign_path, b"")
+            self._sign_path.touch(mode=0o600)
         self._seen = self._sign()
 
     def _sign(self) -> int:
@@ -245,7 +241,7 @@ class Indexer:
         self._live = exchange.session
         self._leave_sign()
         if self._state in ("ready", "catching up"):
-            with self._added:
+            with self._progress:
                 self._to_add += 1
             self._submit("index an exchange", lambda: self._add(exchange))
         else:
@@ -270,7 +266,6 @@ class Indexer:
         """
         if self._state == "ready":
             self._state = "catching up"
-            self._caught_up.clear()
             self._submit("catch up with the logs", lambda: self._run(self._catching_up()))
 
     def start_over(self) -> None:
@@ -323,7 +318,6 @@ class Indexer:
             self._emptying = False
         self._indexed = self._index.count()
         self._read_kept(name or "words alone", f"{name}/{dimension} in {self._home.name}")
-        self._gather()
 
     def _vectors(self) -> tuple[str | None, int | None]:
         """The embedder's name and dimension, or neither when words alone are searched."""
@@ -338,6 +332,7 @@ class Indexer:
         return self.embedder.name, self.embedder.dimension()
 
     def _gather(self) -> None:
+        """What is usual among all exchanges; nothing is searched before it is known."""
         # numpy is loaded here.
         from assistant.memory.corpus_statistics import EMPTY_QUESTIONS, SAMPLE, CorpusStatistics
 
@@ -435,9 +430,10 @@ class Indexer:
         self._flush()
         self._indexed = self._index.count()
         self._gather()
-        self._state, self._to_do = "ready", 0
         self._seen = self._seen or self._sign()
-        self._caught_up.set()
+        with self._progress:
+            self._state, self._to_do = "ready", 0
+            self._progress.notify_all()
 
     def _changed(self) -> dict[str, FileState]:
         """The sessions whose file is not as it was when all of it was indexed, newest first."""
@@ -445,7 +441,7 @@ class Indexer:
         return {
             name: files[name]
             for name in sorted(files, reverse=True)
-            if name not in verified or not verified[name].is_of(files[name])
+            if name not in verified or verified[name].file != files[name]
         }
 
     def _compare(self, sessions: Mapping[str, FileState]) -> Iterator[None]:
@@ -461,7 +457,7 @@ class Indexer:
             rows = [] if empty else self._index.rows([one.id for one in exchanges])
             known = {row.id: row.digest for row in rows}
             missing += [one for one in exchanges if known.get(one.id) != digest(one)]
-            compared[name] = _Verified(file.size, file.mtime_ns, len(exchanges))
+            compared[name] = _Verified(file, len(exchanges))
             if len(missing) >= STEP or len(compared) >= REMEMBERED_EVERY:
                 yield from self._settle(missing, compared)
             self._to_do = max(0, self._to_do - turns.get(name, 0))
@@ -484,7 +480,7 @@ class Indexer:
             yield from self._put(
                 [one for one in exchanges if indexed.pop(one.id, None) != digest(one)]
             )
-            self._kept.sessions[name] = _Verified(file.size, file.mtime_ns, len(exchanges))
+            self._kept.sessions[name] = _Verified(file, len(exchanges))
         if indexed:
             self._index.delete(list(indexed))
         self._write_kept()
@@ -504,9 +500,9 @@ class Indexer:
         except Exception as error:
             self._failed(error)
         finally:
-            with self._added:
+            with self._progress:
                 self._to_add -= 1
-                self._added.notify_all()
+                self._progress.notify_all()
 
     def _write(self, exchanges: Sequence[Exchange]) -> None:
         assert self._index is not None
@@ -519,7 +515,7 @@ class Indexer:
             self._flush()
 
     def _rows(self, exchanges: Sequence[Exchange]) -> list[IndexRow]:
-        texts = [embedded_text(one) for one in exchanges]
+        texts = [one.text.strip() for one in exchanges]
         vectors = self.embedder.embed_documents(texts) if self.embedder else [None] * len(texts)
         return [
             index_row(exchange, vector) for exchange, vector in zip(exchanges, vectors, strict=True)
@@ -552,11 +548,6 @@ class Indexer:
             write_atomically(self._kept_path, msgspec.json.encode(self._kept))
 
 
-def embedded_text(exchange: Exchange) -> str:
-    """What of an exchange is turned into a vector: both sides together."""
-    return f"{exchange.user}\n{exchange.assistant}".strip()
-
-
 def digest(exchange: Exchange) -> str:
     """16 hexadecimal digits of SHA-256 that change when the exchange does."""
     import hashlib  # here and below, because the prompt need not wait for it
@@ -576,7 +567,7 @@ def index_row(exchange: Exchange, vector: Vector | None) -> IndexRow:
         ts=_milliseconds(exchange.ts),
         user=exchange.user,
         assistant=exchange.assistant,
-        terms=terms(f"{exchange.user}\n{exchange.assistant}"),
+        terms=terms(exchange.text),
         digest=digest(exchange),
         vector=vector,
     )

@@ -35,7 +35,7 @@ def search_logs(store: SessionStore, words: str, limit: int) -> list[Found]:
         if not _may_hold(store.text(session_id), wanted):
             continue
         for exchange in store.exchanges(session_id, every=True):
-            text = f"{exchange.user}\n{exchange.assistant}"
+            text = exchange.text
             folded = text.casefold()
             if all(word in folded for word in wanted):
                 found.append(Found(exchange, _excerpt(text, folded, wanted[0])))

@@ -9,7 +9,7 @@ and is printed in the order of time (`recalled_text`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -55,8 +55,8 @@ class _Candidates(msgspec.Struct, frozen=True):
 
     rows: Sequence[IndexRow]
     statistics: CorpusStatistics
-    asked: str
-    """The question without the names of those who take part."""
+    words: Sequence[str]
+    """The question's terms, without the names of those who take part."""
     vector: Vector | None = None
     problem: str = ""
 
@@ -123,13 +123,12 @@ class Retriever:
         from assistant.memory.query import asked_speaker
         from assistant.memory.ranking import Question, rank, worth_recalling
         from assistant.memory.recalled_text import recalled_text
-        from assistant.memory.terms import terms
 
         now = self._clock()
         zone = now.tzinfo or UTC
         candidates = self._candidates(query.whole)
         question = Question(
-            terms(candidates.asked),
+            candidates.words,
             candidates.vector,
             named_dates(query.text, now),
             zone,
@@ -149,16 +148,17 @@ class Retriever:
         )
 
     def _allowed(
-        self, rows: Iterable[IndexRow], digests: Set[str], ids: Set[str]
+        self, rows: Sequence[IndexRow], digests: Set[str], ids: Set[str]
     ) -> list[IndexRow]:
         """Rows of sessions that are still there, each text once, without those named.
 
         A fork has the same exchanges as the session it was made from.
         """
         seen = set(digests)
+        there = {one for one in {row.session for row in rows} if self._store.has(one)}
         left = []
         for row in sorted(rows, key=lambda row: row.ts):
-            if row.id not in ids and row.digest not in seen and self._store.has(row.session):
+            if row.id not in ids and row.digest not in seen and row.session in there:
                 seen.add(row.digest)
                 left.append(row)
         return left
@@ -198,17 +198,18 @@ class Retriever:
         from assistant.memory.terms import terms
 
         asked = statistics.without_participants(text)
+        words = terms(asked)
         vector, problem = self._vector(asked)
         rows: Sequence[IndexRow] = ()
         for limit in (CANDIDATES, MORE_CANDIDATES):
-            hits = index.search(vector, terms(asked), limit)
+            hits = index.search(vector, words, limit)
             found = {hit.id for hit in (*hits.dense, *hits.keyword)}
             rows = index.rows(sorted({near for one in found for near in _around(one)}))
             # Copies of one text, as forks have them, would leave no room for others.
             texts = {row.digest for row in rows if row.id in found}
             if len(texts) > len(found) // 2 or len(found) < limit:
                 break
-        return _Candidates(rows, statistics, asked, vector, problem)
+        return _Candidates(rows, statistics, words, vector, problem)
 
     def _vector(self, text: str) -> tuple[Vector | None, str]:
         """The question's vector, or why there is none: then words alone are searched."""
@@ -233,10 +234,10 @@ class Retriever:
             self._logs = LogRows(self._store)
         rows = self._logs.rows(terms(text))
         statistics = CorpusStatistics.of(rows)
-        asked = statistics.without_participants(text)
-        hits = keyword_hits(terms(asked), rows, statistics, CANDIDATES)
+        words = terms(statistics.without_participants(text))
+        hits = keyword_hits(words, rows, statistics, CANDIDATES)
         ids = {near for hit in hits for near in _around(hit.id)}
-        return _Candidates([row for row in rows if row.id in ids], statistics, asked)
+        return _Candidates([row for row in rows if row.id in ids], statistics, words)
 
 
 def _around(row_id: str) -> Sequence[str]:

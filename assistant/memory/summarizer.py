@@ -14,7 +14,7 @@ from datetime import datetime
 
 import msgspec
 
-from assistant.errors import ChatModelError, CompactionError, CompactionStopped
+from assistant.errors import ALL_KEPT, ChatModelError, CompactionError, CompactionStopped
 from assistant.memory.language import language_of, length_in_words
 from assistant.memory.transcript import transcript_pieces
 from assistant.messages import BROKEN, KeptItem, Language, Message, Summary
@@ -32,8 +32,6 @@ PIECE_TOKENS = 6_000
 WATCHED_SECTIONS = 4
 #: What is between the parts of a request, and its roles.
 REQUEST_OVERHEAD = 40
-
-NOTHING_LOST = "Nothing was changed: all messages are kept, and are sent as far as they fit."
 
 
 class SummaryPrompts(msgspec.Struct, frozen=True):
@@ -92,9 +90,9 @@ class Summarizer:
             name = self._model.name
         except ChatModelError as error:
             if self._stopping.is_set():
-                raise CompactionStopped(f"The summary was stopped. {NOTHING_LOST}") from error
+                raise CompactionStopped(f"The summary was stopped. {ALL_KEPT}") from error
             reason = str(error).rstrip(" .")
-            raise CompactionError(f"No summary could be made: {reason}. {NOTHING_LOST}") from error
+            raise CompactionError(f"No summary could be made: {reason}. {ALL_KEPT}") from error
         finally:
             self._model.close()
             self._model = None
@@ -166,7 +164,7 @@ class Summarizer:
             if _right_language(text, language):
                 return text
         raise CompactionError(
-            f"The summary came back in another language than the conversation. {NOTHING_LOST}"
+            f"The summary came back in another language than the conversation. {ALL_KEPT}"
         )
 
     def _shortened(self, text: str, language: Language, words: int) -> str:
@@ -191,12 +189,12 @@ class Summarizer:
             pieces.append(part.text)
             finish_reason = part.finish_reason or finish_reason
         if finish_reason in (BROKEN, "content_filter"):
-            raise CompactionError(f"The summary was refused by the endpoint. {NOTHING_LOST}")
+            raise CompactionError(f"The summary was refused by the endpoint. {ALL_KEPT}")
         return without_preamble("".join(pieces))
 
     def _require_not_stopped(self) -> None:
         if self._stopping.is_set():
-            raise CompactionStopped(f"The summary was stopped. {NOTHING_LOST}")
+            raise CompactionStopped(f"The summary was stopped. {ALL_KEPT}")
 
     # --- what it would lose ---------------------------------------------------------------------
 
@@ -289,14 +287,12 @@ def _trouble(text: str) -> str:
 
 def _require_summary(text: str) -> None:
     if trouble := _trouble(text):
-        raise CompactionError(f"{trouble} {NOTHING_LOST}")
+        raise CompactionError(f"{trouble} {ALL_KEPT}")
 
 
 def _require_shorter(text: str, notes: str, piece: str, count: Callable[[str], int]) -> None:
     if count(text) >= count(notes) + count(piece):
-        raise CompactionError(
-            f"The summary came out longer than what it stands for. {NOTHING_LOST}"
-        )
+        raise CompactionError(f"The summary came out longer than what it stands for. {ALL_KEPT}")
 
 
 def _right_language(text: str, language: Language) -> bool:

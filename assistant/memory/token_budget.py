@@ -196,6 +196,13 @@ class History:
             history.append(message, tokens)
         return history
 
+    def picked(self, indices: Iterable[int]) -> History:
+        """Some of its messages, with their counts."""
+        history = History()
+        for at in indices:
+            history.append(self._messages[at], self.tokens(range(at, at + 1)))
+        return history
+
     def append(self, message: Message, tokens: int | None = None) -> None:
         """Add a message; without `tokens` it takes the count it was saved with."""
         if message.role == "user":

@@ -6,7 +6,6 @@ import json
 import queue
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -17,7 +16,7 @@ from assistant.errors import ChatModelError, ServerFailed, StreamBroken
 from assistant.messages import Message
 from assistant.prompt import ToolSchema
 from assistant.protocols import ReplyPart
-from assistant.providers.openai_client import Access, Connections, pause
+from assistant.providers.openai_client import Access, Client
 from assistant.providers.openai_errors import (
     Call,
     Failure,
@@ -60,10 +59,7 @@ class OpenAIChat:
         self._name = name
         self._access = Access((base_url or "").strip(), (api_key or "").strip(), timeout)
         self._max_retries = max_retries
-        self._lock = threading.Lock()
-        self._loaded: openai.OpenAI | None = None
-        self._closed = threading.Event()
-        self._connections = Connections()
+        self._client = Client(self._access)
         self._dialect = _Dialect.of(name)
 
     @property
@@ -86,7 +82,7 @@ class OpenAIChat:
 
         Raises `NotConfigured` when there is neither key nor address, or one can't be used.
         """
-        self._client()
+        self._opened()
 
     def stream(
         self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
@@ -129,20 +125,13 @@ class OpenAIChat:
 
     def close(self) -> None:
         """Close all connections for good; a reply under way, or waited for, breaks off."""
-        self._closed.set()
-        self._connections.hang_up()
-        with self._lock:
-            if self._loaded is not None:
-                self._loaded.close()
+        self._client.close()
 
-    def _client(self) -> openai.OpenAI:
-        with self._lock:
-            if self._closed.is_set():
-                raise self._was_closed()
-            if self._loaded is None:
-                self._access.check()
-                self._loaded = self._access.connect(self._connections)
-            return self._loaded
+    def _opened(self) -> openai.OpenAI:
+        client = self._client.get()
+        if client is None:
+            raise self._was_closed()
+        return client
 
     def _open(
         self, messages: list[dict[str, Any]], tools: list[Any], max_tokens: int
@@ -152,9 +141,8 @@ class OpenAIChat:
         What the endpoint doesn't take is left out, and remembered. A failure that may pass is
         tried again, but no new attempt starts later than `timeout` seconds after the first.
         """
-        client = self._client()
-        deadline = time.monotonic() + self._access.timeout
-        attempt = 0
+        client = self._opened()
+        attempts = self._client.attempts(self._max_retries)
         while True:
             dialect = self._dialect
             body = {"model": self._name, "messages": messages, "stream": True}
@@ -166,10 +154,7 @@ class OpenAIChat:
                     self._dialect = adapted
                     continue
                 failure = self._failure(error)
-                wait = pause(failure, attempt)
-                attempt += 1
-                late = time.monotonic() + wait > deadline
-                if attempt > self._max_retries or late or self._closed.wait(wait):
+                if not attempts.again(failure):
                     raise failure.error from error
 
     def _parts(self, stream: openai.Stream[object]) -> Iterator[ReplyPart]:
@@ -214,17 +199,17 @@ class OpenAIChat:
 
     def _get(self, path: str) -> object:
         """The JSON at `path`, once and in LOOKUP_TIMEOUT seconds. Raises `ChatModelError`."""
-        client = self._client()
+        client = self._opened()
         try:
             return client.get(path, cast_to=object, options={"timeout": LOOKUP_TIMEOUT})
         except foreign_errors() as error:
-            if self._closed.is_set():
+            if self._client.closed:
                 raise self._was_closed() from error
             call = msgspec.structs.replace(self._call(), timeout=LOOKUP_TIMEOUT, names=lambda: ())
             raise translate(error, call).error from error
 
     def _failure(self, error: Exception, *, begun: bool = False) -> Failure:
-        if self._closed.is_set():
+        if self._client.closed:
             return Failure(self._was_closed())
         return translate(error, msgspec.structs.replace(self._call(), begun=begun))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -133,6 +135,60 @@ class Connections:
             # It may have ended by itself.
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+
+
+class Client:
+    """The SDK's client of one endpoint, made when it is first needed. Threads may share it."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._lock = threading.Lock()
+        self._loaded: openai.OpenAI | None = None
+        self._connections = Connections()
+        self._closed = threading.Event()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
+    def get(self) -> openai.OpenAI | None:
+        """The client; None once it was closed. Raises `NotConfigured`."""
+        with self._lock:
+            if self.closed:
+                return None
+            if self._loaded is None:
+                self._access.check()
+                self._loaded = self._access.connect(self._connections)
+            return self._loaded
+
+    def attempts(self, max_retries: int) -> Attempts:
+        """For one request: none starts later than the endpoint's timeout after the first."""
+        return Attempts(self._closed, time.monotonic() + self._access.timeout, max_retries)
+
+    def close(self) -> None:
+        """Close all connections for good; a request under way, or waited for, breaks off."""
+        self._closed.set()
+        self._connections.hang_up()
+        with self._lock:
+            if self._loaded is not None:
+                self._loaded.close()
+
+
+class Attempts:
+    """The attempts at one request, until `deadline` on the monotonic clock."""
+
+    def __init__(self, closed: threading.Event, deadline: float, max_retries: int) -> None:
+        self._closed = closed
+        self._deadline = deadline
+        self._left = max_retries
+        self._made = 0
+
+    def again(self, failure: Failure) -> bool:
+        """Wait until another attempt makes sense; False when none does."""
+        wait = pause(failure, self._made)
+        self._made += 1
+        late = time.monotonic() + wait > self._deadline
+        return not (self._made > self._left or late or self._closed.wait(wait))
 
 
 def pause(failure: Failure, attempt: int) -> float:

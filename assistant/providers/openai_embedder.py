@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,7 @@ from assistant.errors import (
     UnknownModel,
 )
 from assistant.messages import clean_text
-from assistant.providers.openai_client import Access, Connections, pause
+from assistant.providers.openai_client import Access, Client
 from assistant.providers.openai_errors import (
     Call,
     Failure,
@@ -65,10 +63,7 @@ class OpenAIEmbedder:
         self._asked_dimension = dimension
         self._dimension = dimension
         self._limits = _Limits()
-        self._lock = threading.Lock()
-        self._loaded: openai.OpenAI | None = None
-        self._connections = Connections()
-        self._closed = threading.Event()
+        self._client = Client(self._access)
 
     @property
     def name(self) -> str:
@@ -103,46 +98,35 @@ class OpenAIEmbedder:
 
     def close(self) -> None:
         """Close all connections for good; a request under way breaks off."""
-        self._closed.set()
-        self._connections.hang_up()
-        with self._lock:
-            if self._loaded is not None:
-                self._loaded.close()
+        self._client.close()
 
-    def _client(self) -> openai.OpenAI:
-        with self._lock:
-            if self._closed.is_set():
-                raise self._was_closed()
-            if self._loaded is None:
-                try:
-                    self._access.check()
-                    self._loaded = self._access.connect(self._connections)
-                except NotConfigured as error:
-                    raise self._unavailable(str(error)) from error
-            return self._loaded
+    def _opened(self) -> openai.OpenAI:
+        try:
+            client = self._client.get()
+        except NotConfigured as error:
+            raise self._unavailable(str(error)) from error
+        if client is None:
+            raise self._was_closed()
+        return client
 
     def _ask(self, batch: Sequence[str], limits: _Limits) -> Sequence[_Entry] | None:
         """What the endpoint answers to the batch; None when it takes less, which is remembered.
 
         A failure that may pass is tried again.
         """
-        client = self._client()
-        deadline = time.monotonic() + self._access.timeout
-        attempt = 0
+        client = self._opened()
+        attempts = self._client.attempts(self._max_retries)
         while True:
             try:
                 return self._post(client, batch)
             except foreign_errors() as error:
-                if self._closed.is_set():
+                if self._client.closed:
                     raise self._was_closed() from error
                 failure = translate(error, self._call())
                 if narrower := _narrower(limits, len(batch), error, failure):
                     self._limits = narrower
                     return None
-                wait = pause(failure, attempt)
-                attempt += 1
-                late = time.monotonic() + wait > deadline
-                if attempt > self._max_retries or late or self._closed.wait(wait):
+                if not attempts.again(failure):
                     raise self._told(error, failure) from error
 
     def _post(self, client: openai.OpenAI, batch: Sequence[str]) -> Sequence[_Entry]:

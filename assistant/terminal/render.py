@@ -12,10 +12,9 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
-from assistant.commands.outputs import Bar, Table, Text, Transcript
+from assistant.commands.outputs import Bar, Table, Text, Transcript, local_time
 from assistant.messages import BROKEN, INTERRUPTED, Message
 from assistant.terminal.control import without_control
 
@@ -244,14 +243,6 @@ class ReplyView:
             if self._status is not None:
                 self._status.stop()
                 self._status = None
-
-
-def local_time(moment: datetime | None) -> str:
-    """A moment in the user's zone, to the minute; empty for none, and for one no zone can hold."""
-    try:
-        return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
-    except (OverflowError, OSError, ValueError):
-        return ""
 
 
 def _wrapped(line: str, stream: TextIO) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assistant.app import App, build_app
-from assistant.commands.outputs import Transcript
-from assistant.commands.session import session_table, turns_text
+from assistant.commands.outputs import Transcript, count_text
+from assistant.commands.session import session_table
 from assistant.errors import UsageError
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.line_editor import is_yes
@@ -55,9 +55,8 @@ def delete(reference: str, yes: bool) -> int:
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError("Deleting without a terminal needs --yes. Nothing was deleted.")
-            screen.ask(
-                f"Delete “{info.title or info.id}” ({turns_text(info.turns)}) for good? [y/N] "
-            )
+            turns = count_text(info.turns, "turn")
+            screen.ask(f"Delete “{info.title or info.id}” ({turns}) for good? [y/N] ")
             if not is_yes(sys.stdin.readline()):
                 screen.say("Nothing was deleted.")
                 return ExitCode.OK

@@ -16,12 +16,13 @@ import msgspec
 from assistant import __version__
 from assistant.app import App, build_app
 from assistant.commands.context import CommandContext
+from assistant.commands.outputs import local_time
 from assistant.commands.session import recap
 from assistant.errors import SessionInUse, UsageError
 from assistant.memory.session import Session
 from assistant.settings import LoadedSettings, find_home, load_settings
 from assistant.terminal.exit_codes import ExitCode
-from assistant.terminal.render import Screen, local_time, one_shot_screen, terminal_screen
+from assistant.terminal.render import Screen, one_shot_screen, terminal_screen
 
 #: Seconds that leaving waits for what the worker is just doing.
 EXIT_PATIENCE = 0.3

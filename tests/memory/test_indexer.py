@@ -41,15 +41,25 @@ class Keeper:
         """The program starts."""
         self.jobs: list[Callable[[], None]] = []
         self.seconds = 0.0
-        self.indexer = Indexer(
-            self.place,
-            lambda: self.embedder,
+        self.indexer = self.made()
+
+    def made(
+        self,
+        place: FakeIndexHome | None = None,
+        make_embedder: Callable[[], Embedder | None] | None = None,
+        off: str = "",
+    ) -> Indexer:
+        """An indexer over the same sessions."""
+        return Indexer(
+            place or self.place,
+            make_embedder or (lambda: self.embedder),
             self.store,
             self.home / "data" / "index.json",
             submit=lambda name, job: self.jobs.append(job),
             say=self.told.append,
             clock=self.clock,
             monotonic=lambda: self.seconds,
+            off=off,
         )
 
     def work(self, steps: int = 1_000) -> None:
@@ -75,18 +85,7 @@ class Keeper:
         session = self.talk(text)
         exchange = session.exchange(1)
         assert exchange is not None
-        other = Indexer(
-            FakeIndexHome(),
-            lambda: None,
-            self.store,
-            self.home / "data" / "index.json",
-            submit=lambda name, job: None,
-            say=self.told.append,
-            clock=self.clock,
-            monotonic=lambda: 0.0,
-            off="Not needed.",
-        )
-        other.add(exchange)
+        self.made(FakeIndexHome(), off="Not needed.").add(exchange)
         session.close()
 
     def stray_row(self) -> None:
@@ -426,16 +425,7 @@ def test_making_the_embedder_can_fail_and_words_are_left(keeper: Keeper) -> None
         raise EmbedderUnavailable("Not installed.")
 
     keeper.talk("one").close()
-    keeper.indexer = Indexer(
-        keeper.place,
-        fail,
-        keeper.store,
-        keeper.home / "data" / "index.json",
-        submit=lambda name, job: keeper.jobs.append(job),
-        say=keeper.told.append,
-        clock=keeper.clock,
-        monotonic=lambda: 0.0,
-    )
+    keeper.indexer = keeper.made(make_embedder=fail)
     keeper.indexer.start()
     keeper.work()
     assert (keeper.state, keeper.told) == ("ready", ["Not installed."])
@@ -469,17 +459,7 @@ def test_it_can_be_made_from_scratch(keeper: Keeper, discards: bool) -> None:
 
 
 def test_switched_off_it_is_left_alone(keeper: Keeper) -> None:
-    keeper.indexer = Indexer(
-        keeper.place,
-        lambda: keeper.embedder,
-        keeper.store,
-        keeper.home / "data" / "index.json",
-        submit=lambda name, job: keeper.jobs.append(job),
-        say=keeper.told.append,
-        clock=keeper.clock,
-        monotonic=lambda: 0.0,
-        off="The setting memory.index is off.",
-    )
+    keeper.indexer = keeper.made(off="The setting memory.index is off.")
     keeper.indexer.start()
     assert (keeper.jobs, keeper.place.opened) == ([], [])
     assert keeper.indexer.searchable(10) is None
