@@ -20,6 +20,12 @@ AssistantError
 │   ├── IndexBroken             what is on the disk can't be used: it is made anew from the logs
 │   ├── IndexUnavailable        no server, no disk, no permission: it may work again later
 │   └── IndexMismatch           a vector of another dimension than the index holds
+├── EntryError                  an event, memo or fact: nothing was changed
+│   ├── NoSuchEntry             none has that id
+│   ├── WrongEntry              a field can't be taken: which one, and what is expected
+│   ├── EntryChanged            it was changed since, so taking back would undo that, too
+│   ├── NotSaved                the disk refused
+│   └── EntriesUnreadable       the file can't be read
 ├── EmbedderError
 │   ├── EmbedderUnavailable     not installed, not reachable, refused, or too slow
 │   └── BadVectors              another dimension, not finite, or fewer than asked
@@ -178,6 +184,34 @@ class IndexUnavailable(MemoryIndexError):
 
 
 class IndexMismatch(MemoryIndexError):
+    pass
+
+
+class EntryError(AssistantError):
+    pass
+
+
+class NoSuchEntry(EntryError):
+    pass
+
+
+class WrongEntry(EntryError):
+    """`field` is the one that can't be taken, as a tool or a command names it."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class EntryChanged(EntryError):
+    pass
+
+
+class NotSaved(EntryError):
+    pass
+
+
+class EntriesUnreadable(EntryError):
     pass
 
 

@@ -81,6 +81,8 @@ class Message(
     ts: datetime | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    whole: str | None = None
+    """Of a tool's result that was cut for the prompt: all of it."""
     model: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
@@ -134,6 +136,79 @@ class Recalled(msgspec.Struct, frozen=True):
     """What the score is made of; its parts add up to it."""
     left_out: str = ""
     """Why it does not stand in the prompt, in words; empty when it does."""
+
+
+#: What a fact says: who the user is, what they like, what always holds, or anything else.
+FactKind: TypeAlias = Literal["about", "preference", "rule", "other"]
+
+
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing known about the user, across sessions."""
+
+    id: str
+    text: str
+    kind: FactKind
+    said: datetime
+    """When the user said it."""
+    valid_from: datetime | None = None
+    """Since when it holds; None: since it was said."""
+    valid_until: datetime | None = None
+    """Until when, exclusive; None: it still holds."""
+    sources: tuple[str, ...] = ()
+    """The turns it comes from, each `<session>.<turn>`; empty for one typed in by hand."""
+    replaced_by: str | None = None
+    """The fact that holds instead."""
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether it was, is, or will be so at a moment."""
+        since = self.valid_from or self.said
+        return since <= moment and (self.valid_until is None or moment < self.valid_until)
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An appointment in the calendar: a single one, a repeated one, or one occurrence of it."""
+
+    id: str
+    """Short and typed by hand; of an occurrence of a repeated event `<id>@<date>`."""
+    title: str
+    start: datetime
+    """With its zone. Of a whole day: midnight in the user's zone."""
+    end: datetime
+    """Exclusive. Equal to `start` where the event has no length."""
+    whole_day: bool = False
+    location: str = ""
+    notes: str = ""
+    remind_before: int | None = None
+    """Minutes before the start."""
+    repeat: str = ""
+    """A recurrence rule as in RFC 5545, section 3.3.10: `FREQ=WEEKLY;BYDAY=MO`."""
+    source: str = ""
+    """The turn it was made in, `<session>.<turn>`; empty for one of a person or another program."""
+
+
+class Memo(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A note the user wants kept, word for word."""
+
+    id: str
+    text: str
+    written: datetime
+    tags: tuple[str, ...] = ()
+    changed: datetime | None = None
+    source: str = ""
+    """The turn it was made in, `<session>.<turn>`; empty for one typed in by hand."""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A point in time, or a stretch of it, that an expression names."""
+
+    start: datetime
+    """In the user's zone."""
+    end: datetime | None = None
+    """Exclusive, where the expression names an end or a stretch; of a whole day its end."""
+    whole_day: bool = False
+    """Whether days are named and no time of day."""
+    note: str = ""
+    """What a person should know of how it was read; empty when there was no doubt."""
 
 
 #: What a summary may lose that a person would miss.

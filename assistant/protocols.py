@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from assistant.messages import Message, ToolCall, Usage
+from assistant.messages import Event, Fact, FactKind, Memo, Message, Moment, ToolCall, Usage
 from assistant.prompt import ToolSchema
 
 if TYPE_CHECKING:
@@ -64,10 +65,21 @@ class ChatModel(Protocol):
     def load(self) -> None:
         """Do ahead what the first request would have to wait for. Nothing, the second time."""
 
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        """What the tools add to its prompt, for counting; empty when it takes none."""
+
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         """The reply in pieces. Closing the iterator ends the request.
+
+        Calls of tools come whole, in the last part. Without `may_call` the tools are described all
+        the same, as earlier messages may have used them, and the model must answer in text.
 
         A stream that ends without a finish reason raises `StreamBroken`; what came before it was
         yielded already.
@@ -204,3 +216,187 @@ class MemoryIndex(Protocol):
 
     def close(self) -> None:
         """Release it, and its lock. Nothing, the second time."""
+
+
+# --- what the user keeps ------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+#: What a change to a repeated event is about: the occurrence its id names, or all of them.
+Scope: TypeAlias = Literal["this", "all"]
+
+
+class Written(msgspec.Struct, Generic[T], frozen=True):
+    """What a store has written: an entry before and after, and how to take it back."""
+
+    before: T | None
+    """None for a new entry."""
+    after: T | None
+    """None for one that is gone."""
+    undo: Callable[[], None]
+    """Puts back what was there. Raises EntryChanged when it was changed since, or NotSaved."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Something that was written, in words made from what the store returned."""
+
+    text: str
+    """`event created: Review, Tue 2026-12-01 15:00–16:00`."""
+    undo: Callable[[], None]
+
+
+class EventChanges(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is to be different in an event; None leaves a field as it is, "" empties it."""
+
+    title: str | None = None
+    start: datetime | None = None
+    """Without `end` the event keeps its length."""
+    end: datetime | None = None
+    whole_day: bool | None = None
+    location: str | None = None
+    notes: str | None = None
+    remind_before: int | None = None
+    """Minutes; -1 for no reminder."""
+    repeat: str | None = None
+
+
+class Calendar(Protocol):
+    """Events in an iCalendar file that other programs open, too. Raises only `EntryError`s.
+
+    Every method sees what other processes wrote. Times that are given have a zone.
+    """
+
+    def create(
+        self,
+        title: str,
+        start: datetime,
+        end: datetime | None = None,
+        *,
+        whole_day: bool = False,
+        location: str = "",
+        notes: str = "",
+        remind_before: int | None = None,
+        repeat: str = "",
+        source: str = "",
+    ) -> Written[Event]:
+        """Add an event. Without `end` it takes an hour, or one day. Raises WrongEntry for an end
+        before the start, a rule that is none, a year a calendar can't hold.
+        """
+
+    def between(self, start: datetime, end: datetime, most: int = 1_000) -> Sequence[Event]:
+        """All that takes place then, occurrences of repeated events one by one, in order of start.
+
+        What ends exactly at `start` or begins exactly at `end` does not count.
+        """
+
+    def search(
+        self, query: str, start: datetime | None = None, end: datetime | None = None
+    ) -> Sequence[Event]:
+        """Events with all the words of `query` in title, place or notes, in order of start.
+
+        A repeated one is given once, as its next occurrence within the bounds (or its last).
+        """
+
+    def get(self, event_id: str) -> Event:
+        """An event, or one occurrence of it, by its id. Raises NoSuchEntry."""
+
+    def update(
+        self, event_id: str, changes: EventChanges, scope: Scope | None = None
+    ) -> Written[Event]:
+        """Change an event. Of a repeated one `scope` says which: without it the id must name an
+        occurrence (then it is that one), else WrongEntry asks for it.
+        """
+
+    def cancel(self, event_id: str, scope: Scope | None = None) -> Written[Event]:
+        """Take an event, or one occurrence of it, out of the calendar."""
+
+
+class MemoStore(Protocol):
+    """The user's memos. Raises only `EntryError`s. Every method sees what other processes wrote."""
+
+    def save(self, text: str, tags: Sequence[str] = (), *, source: str = "") -> Written[Memo]: ...
+
+    def update(
+        self, memo_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
+    ) -> Written[Memo]: ...
+
+    def delete(self, memo_id: str) -> Written[Memo]: ...
+
+    def get(self, memo_id: str) -> Memo: ...
+
+    def search(
+        self,
+        query: str = "",
+        start: datetime | None = None,
+        end: datetime | None = None,
+        *,
+        tag: str | None = None,
+        most: int = 20,
+    ) -> Sequence[Memo]:
+        """The memos that fit best, by words and by meaning; without a query the newest first.
+
+        `start` and `end` (exclusive) bound when they were written.
+        """
+
+
+class FactStore(Protocol):
+    """What is known about the user. Raises only `EntryError`s. Sees what others wrote."""
+
+    def remember(
+        self,
+        text: str,
+        kind: FactKind | None = None,
+        *,
+        valid_from: datetime | None = None,
+        valid_until: datetime | None = None,
+        source: str = "",
+    ) -> Written[Fact]:
+        """Keep a fact. Of one on the same thing, said earlier, it takes the place: that one gets an
+        end date and is the result's `before`. Raises WrongEntry for a secret: a key, a card number,
+        a password. What is known already word for word is written no second time (`before` is
+        `after` then).
+        """
+
+    def forget(self, fact_id: str) -> Written[Fact]:
+        """End a fact now. It stays in the history; erasing is another thing."""
+
+    def get(self, fact_id: str) -> Fact: ...
+
+    def in_force(self, moment: datetime) -> Sequence[Fact]:
+        """What holds at a moment: rules first, then the newest."""
+
+    def near(self, text: str, most: int = 5) -> Sequence[Fact]:
+        """The facts nearest to a text, ended ones included, best first; empty when none is."""
+
+
+class Times(Protocol):
+    """Reads expressions of time, in English, Chinese or ISO 8601, against now.
+
+    Raises WrongEntry, whose `field` is "" and is filled in by who knows it.
+    """
+
+    def now(self) -> datetime:
+        """In the user's zone, which is an IANA zone where the system names one."""
+
+    def moment(self, text: str) -> Moment:
+        """When something is to be: "2026-12-01T15:00", "tomorrow 3pm", 明天下午3点到5点.
+
+        What names no date is the next such time; what names no year is in the future.
+        """
+
+    def stretch(self, text: str) -> Moment:
+        """From when to when to look: "today", "next week", 这周末, "March", "2026-03-01".
+
+        `end` is always there.
+        """
+
+    def leading(self, text: str) -> tuple[Moment, str]:
+        """The moment named at the beginning or the end of a text, and the rest of it: for
+        "tomorrow 3pm product review" and 明天下午3点产品评审.
+        """
+
+    def repeat(self, text: str) -> str:
+        """A recurrence rule from itself, or from words: "every Monday", 每周一, "daily".
+
+        The empty text gives the empty rule.
+        """

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from assistant.commands.outputs import Text
 from assistant.errors import SessionError
 from assistant.memory.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
+from assistant.protocols import Calendar, Change, FactStore, MemoStore, Times
 from assistant.settings import LoadedSettings
 from assistant.turn import Pipeline, Turn
 
@@ -27,9 +29,20 @@ class CommandContext:
     settings: LoadedSettings
     registry: CommandRegistry
     indexer: Indexer
+    calendar: Calendar
+    memos: MemoStore
+    facts: FactStore
+    times: Times
     opened: Callable[[Session], None]
     """Told when another session becomes the one at hand."""
     last_turn: Turn | None = None
+    changes: list[Change] = field(default_factory=list)
+    """What /undo-last can take back, the newest last."""
+
+    def changed(self, change: Change) -> Text:
+        """Remember what was written, and say so."""
+        self.changes.append(change)
+        return Text(f"✓ {change.text} · /undo-last takes it back")
 
     def switch_to(self, session: Session) -> None:
         """Make another session the one at hand, and let the old one go.
