@@ -207,6 +207,8 @@ class Moment(msgspec.Struct, frozen=True):
     """Exclusive, where the expression names an end or a stretch; of a whole day its end."""
     whole_day: bool = False
     """Whether days are named and no time of day."""
+    dated: bool = True
+    """Whether the expression names a day; a time of day alone is the next such time."""
     note: str = ""
     """What a person should know of how it was read; empty when there was no doubt."""
 

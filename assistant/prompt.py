@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from assistant.messages import Message, Recalled
+from assistant.messages import Fact, Message, Recalled
 
 #: A tool as the chat API takes it: `{"type": "function", "function": {name, description, …}}`.
 ToolSchema: TypeAlias = Mapping[str, Any]
@@ -56,6 +56,10 @@ class Prompt(msgspec.Struct, frozen=True):
     history_room: int = 0
     """What the summary and the recent turns may take together in a prompt like this."""
     recollection: Recollection = Recollection()
+    facts: tuple[Fact, ...] = ()
+    """What is known about the user and stands in it."""
+    facts_left_out: tuple[Fact, ...] = ()
+    """What holds as well and found no room."""
     exact: bool = True
     """False when tokens are estimated without the tokenizer's ranks: shown with `~`."""
 

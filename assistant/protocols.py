@@ -378,10 +378,11 @@ class Times(Protocol):
     def now(self) -> datetime:
         """In the user's zone, which is an IANA zone where the system names one."""
 
-    def moment(self, text: str) -> Moment:
+    def moment(self, text: str, now: datetime | None = None) -> Moment:
         """When something is to be: "2026-12-01T15:00", "tomorrow 3pm", 明天下午3点到5点.
 
-        What names no date is the next such time; what names no year is in the future.
+        What names no date is the next such time (`dated` is False); what names no year is in the
+        future. With `now` it is read against another moment than the present.
         """
 
     def stretch(self, text: str) -> Moment:
@@ -399,4 +400,14 @@ class Times(Protocol):
         """A recurrence rule from itself, or from words: "every Monday", 每周一, "daily".
 
         The empty text gives the empty rule.
+        """
+
+
+class Recaller(Protocol):
+    """Finds what was said in earlier conversations, for a question that needs a second look."""
+
+    def found(self, question: str, start: datetime | None, end: datetime | None) -> Sequence[str]:
+        """The exchanges that bear on it, one text each with its date and place, best first.
+
+        `start` and `end` (exclusive) bound when they were said. Never raises for want of an index.
         """

@@ -76,6 +76,8 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The most messages that a compaction by number leaves; None: half of `compact_messages`."""
     recalled: int = 800
     """The most that recalled exchanges may take; 0 recalls nothing."""
+    facts: int = 500
+    """The most that facts about the user may take in every prompt."""
     reply: int = 2_048
     """Kept free for the reply, which can't be longer."""
 
@@ -98,8 +100,25 @@ class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     milvus_uri: str | None = None
     """The address of a Milvus server or cluster; None: a folder in `data`."""
     milvus_token: str | None = None
+    approve: bool = False
+    """Whether facts that are found in conversations wait until the user approves them."""
+    learn: bool = True
+    """Whether facts are looked for in conversations at all."""
     user: str | None = None
     """Whose memories these are on a server that several people use; None: this home's own."""
+
+
+class ToolSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the model may do beside answering."""
+
+    enabled: bool = True
+    """Whether it is offered tools at all."""
+    confirm: Literal["changes", "never", "always"] = "changes"
+    """When the user is asked before a tool runs."""
+    max_tool_rounds: int = 8
+    """Replies with calls in one turn, after which it must answer."""
+    max_tool_result_tokens: int = 1_000
+    """The most of one result that the model gets; all of it stays in the session file."""
 
 
 class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,6 +128,8 @@ class SessionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who titles a new session: the model, its first words, or nobody."""
     recap: int = 2
     """Exchanges shown when a session is resumed."""
+    digest: bool = True
+    """Whether what is due is shown at the start."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,6 +138,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelSettings = ModelSettings()
     budget: BudgetSettings = BudgetSettings()
     memory: MemorySettings = MemorySettings()
+    tools: ToolSettings = ToolSettings()
     session: SessionSettings = SessionSettings()
 
     @property
@@ -131,6 +153,8 @@ EMBEDDED_DEFAULTS = {
     "budget.history": 1_500,
     "budget.trigger": 1_200,
     "budget.recalled": 400,
+    "budget.facts": 200,
+    "tools.max_tool_result_tokens": 300,
     "budget.reply": 768,
 }
 
@@ -148,9 +172,12 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "budget.keep": (0, TOKENS),
     "budget.keep_messages": (0, 1_000_000),
     "budget.recalled": (0, TOKENS),
+    "budget.facts": (0, TOKENS),
     "budget.reply": (16, TOKENS),
     "memory.summary_words": (20, 100_000),
     "memory.kept_tokens": (0, TOKENS),
+    "tools.max_tool_rounds": (0, 1_000),
+    "tools.max_tool_result_tokens": (50, TOKENS),
     "session.recap": (0, 1_000),
 }
 

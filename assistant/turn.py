@@ -18,12 +18,14 @@ from assistant.errors import (
     ServerFailed,
     StreamBroken,
 )
-from assistant.memory.assembly import Fixed, Shares, assemble, share_out
+from assistant.memory.assembly import Fixed, Known, Shares, assemble, share_out
+from assistant.memory.claims import claims_a_change
 from assistant.memory.compactor import Compactor
+from assistant.memory.interrupts import interrupts_held
 from assistant.memory.model_profiles import ModelProfile, ModelProfiles
 from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
-from assistant.memory.token_budget import TokenBudget, counted, message_tokens
+from assistant.memory.token_budget import TokenBudget, counted, cut_lines, message_tokens
 from assistant.messages import (
     BROKEN,
     INTERRUPTED,
@@ -36,7 +38,9 @@ from assistant.messages import (
     clean_text,
 )
 from assistant.prompt import Prompt, Recollection
-from assistant.protocols import ChatModel, TokenCounter
+from assistant.protocols import Change, ChatModel, TokenCounter
+from assistant.tools.registry import ToolRegistry
+from assistant.tools.rounds import Confirm, ToolLimits, ToolRounds, decline
 
 
 class BudgetLimits(msgspec.Struct, frozen=True):
@@ -68,12 +72,18 @@ class Working(msgspec.Struct, frozen=True):
     text: str
 
 
-Event: TypeAlias = TextArrived | Notice | Working
+class Changed(msgspec.Struct, frozen=True):
+    """Something was written by a tool, and can be taken back."""
+
+    change: Change
+
+
+Event: TypeAlias = TextArrived | Notice | Working | Changed
 OnEvent: TypeAlias = Callable[[Event], None]
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What happened: the question, exactly what was sent, and the reply as it was saved.
+    """What happened: the question, exactly what was sent last, and the reply as it was saved.
 
     `reply` is None when the user stopped it before its first word.
     """
@@ -81,6 +91,10 @@ class Turn(msgspec.Struct, frozen=True):
     question: Message
     prompt: Prompt
     reply: Message | None
+    changes: tuple[Change, ...] = ()
+    """What tools have written."""
+    only_claimed: bool = False
+    """Whether the reply says that something was saved or changed, and no tool wrote anything."""
 
 
 @dataclass
@@ -94,9 +108,26 @@ class Pipeline:
     limits: BudgetLimits
     compactor: Compactor
     retriever: Retriever
+    tools: ToolRegistry
+    tool_limits: ToolLimits
+    known: Callable[[datetime], Known]
+    """What is known about the user and stands in every prompt, at a moment."""
     clock: Callable[[], datetime]
     hand_over: Callable[[Session, Turn], None]
     """Takes the finished turn to the worker: what it need not wait for."""
+
+    def fixed_now(self, session: Session, now: datetime) -> Fixed:
+        """What stands in a prompt of this session for the model that is asked.
+
+        Nothing of a private one is kept: no tool may change anything.
+        """
+        tools = self.tools.schemas(changing=not session.private)
+        return msgspec.structs.replace(
+            self.fixed,
+            tools=tools,
+            tools_text=self.model.tools_text(tools),
+            facts=self.known(now),
+        )
 
     def profile(self) -> ModelProfile:
         return self.profiles.profile(
@@ -122,58 +153,79 @@ def run_turn(
     pipeline: Pipeline,
     on_event: OnEvent,
     *,
+    confirm: Confirm = decline,
     cut_message: bool = False,
 ) -> Turn:
     """Ask the model one question in a session, and save its reply.
 
     `question` is what the user typed, or the session's own unanswered message when it is asked
     again. A message too big for the window raises MessageTooBig, and is sent with its middle cut
-    out only with `cut_message`. A reply that fails raises a ChatModelError; the question stays,
-    marked. Ctrl-C keeps what came.
+    out only with `cut_message`. `confirm` asks the user before a tool changes something. A reply
+    that fails raises a ChatModelError; the question stays, marked. Ctrl-C keeps what came.
     """
     # 1. Save the user's message, before anything can fail.
     asked = _saved_question(question, session, pipeline)
+    now = pipeline.clock()
+    rounds = ToolRounds(
+        pipeline.tools,
+        pipeline.tool_limits,
+        confirm,
+        source=f"{session.id}.{asked.turn}",
+        private=session.private,
+    )
+    recollection: Recollection | None = None
+    refused = False
 
     try:
-        refused = False
         while True:
             # 2. Budget: what is fixed, what the history may take, what is left for the reply.
-            shares = _share_out(session, pipeline, cut_message)
+            fixed = pipeline.fixed_now(session, now)
+            shares = _share_out(session, fixed, now, pipeline, cut_message)
 
-            # 3. Summarize, only where older turns would be neither sent nor summarized otherwise.
-            if shares.left_out and _summarized(session, shares, pipeline, on_event):
-                shares = _share_out(session, pipeline, cut_message)
+            if recollection is None:
+                # 3. Summarize, only where older turns would be neither sent nor summarized.
+                if shares.left_out and _summarized(session, shares, pipeline, on_event):
+                    shares = _share_out(session, fixed, now, pipeline, cut_message)
 
-            # 4. Retrieve what bears on the message.
-            recollection = pipeline.retriever.recall(session, shares)
+                # 4. Retrieve what bears on the message.
+                recollection = pipeline.retriever.recall(session, shares)
 
             # 5. Assemble the prompt.
-            prompt = _assemble(session, shares, recollection, pipeline)
+            prompt = _assemble(session, shares, recollection, fixed, pipeline)
 
-            # 6. Reply, streaming; a window learnt from the endpoint's refusal is used at once.
+            # 6. Reply, streaming; while the model asks for tools, run them and go on.
             try:
-                reply = _stream_reply(asked, prompt, session, pipeline, on_event)
-                break
+                reply = _stream_reply(asked, prompt, session, pipeline, on_event, rounds.may_call)
             except ContextTooLong as refusal:
+                # A window learnt from the endpoint's refusal is used at once.
                 if refused:
                     raise
-                refused = True
+                refused, recollection = True, None
                 _learn(refusal, prompt, pipeline)
                 limit = pipeline.budget().limit
                 on_event(Notice(f"The model takes {limit:,} tokens at most: sending less."))
+                continue
+            if reply is None or not reply.tool_calls:
+                break
+            told_by_others = bool(recollection.text) or shares.tells_of_others
+            if not _ran_tools(reply, rounds, session, pipeline, on_event, told_by_others):
+                reply = None
+                break
     except (ChatModelError, MessageTooBig) as error:
         rejected = isinstance(error, (RequestRejected, MessageTooBig))
         session.fail(asked.turn, str(error), rejected=rejected)
         raise
 
     # 7. Save the reply, or the part of it that came.
+    changes = tuple(rounds.changes)
     if reply is None:
-        session.fail(asked.turn, "stopped before the first word")
-        return Turn(asked, prompt, None)
+        session.fail(asked.turn, "stopped before its reply")
+        return Turn(asked, prompt, None, changes)
     saved = session.answer(_with_count(reply, pipeline.counter))
 
     # 8. Hand over what the next prompt need not wait for.
-    turn = Turn(asked, prompt, saved)
+    only_claimed = not changes and claims_a_change(saved.text)
+    turn = Turn(asked, prompt, saved, changes, only_claimed)
     pipeline.hand_over(session, turn)
     return turn
 
@@ -191,15 +243,11 @@ def _saved_question(question: Content | Message, session: Session, pipeline: Pip
     return session.ask(content, TokenCount(counter.encoding, tokens))
 
 
-def _share_out(session: Session, pipeline: Pipeline, cut_message: bool) -> Shares:
-    return share_out(
-        session,
-        pipeline.fixed,
-        pipeline.budget(),
-        pipeline.counter,
-        pipeline.clock(),
-        cut_message=cut_message,
-    )
+def _share_out(
+    session: Session, fixed: Fixed, now: datetime, pipeline: Pipeline, cut_message: bool
+) -> Shares:
+    budget, counter = pipeline.budget(), pipeline.counter
+    return share_out(session, fixed, budget, counter, now, cut_message=cut_message)
 
 
 def _summarized(session: Session, shares: Shares, pipeline: Pipeline, on_event: OnEvent) -> bool:
@@ -216,11 +264,9 @@ def _summarized(session: Session, shares: Shares, pipeline: Pipeline, on_event: 
 
 
 def _assemble(
-    session: Session, shares: Shares, recollection: Recollection, pipeline: Pipeline
+    session: Session, shares: Shares, recollection: Recollection, fixed: Fixed, pipeline: Pipeline
 ) -> Prompt:
-    return assemble(
-        session, shares, recollection, pipeline.fixed, pipeline.budget(), pipeline.counter
-    )
+    return assemble(session, shares, recollection, fixed, pipeline.budget(), pipeline.counter)
 
 
 def _learn(refusal: ContextTooLong, prompt: Prompt, pipeline: Pipeline) -> None:
@@ -238,12 +284,17 @@ def _learn(refusal: ContextTooLong, prompt: Prompt, pipeline: Pipeline) -> None:
 
 
 def _stream_reply(
-    asked: Message, prompt: Prompt, session: Session, pipeline: Pipeline, on_event: OnEvent
+    asked: Message,
+    prompt: Prompt,
+    session: Session,
+    pipeline: Pipeline,
+    on_event: OnEvent,
+    may_call: bool,
 ) -> Message | None:
     """The reply as it streams in; each piece is on the disk before it is shown.
 
     None when the user stopped it before anything came. A stream that breaks after its first
-    words gives the part, marked; before them it raises.
+    words gives the part, marked; before them it raises. Without `may_call` it is text alone.
     """
     model = pipeline.model
     pieces: list[str] = []
@@ -256,13 +307,15 @@ def _stream_reply(
     session.stream_starts(asked.turn, model.name)
     try:
         with pipeline.compactor.giving_way():
-            for part in model.stream(prompt.messages, tools=prompt.tools, max_tokens=longest):
+            for part in model.stream(
+                prompt.messages, tools=prompt.tools, may_call=may_call, max_tokens=longest
+            ):
                 text, held = _joined_pairs(held + part.text)
                 if text:
                     session.keep_part(text)
                     pieces.append(text)
                     on_event(TextArrived(text))
-                calls = part.tool_calls or calls
+                calls = (part.tool_calls if may_call else ()) or calls
                 finish_reason = part.finish_reason or finish_reason
                 usage = part.usage or usage
                 answered_by = part.model or answered_by
@@ -284,11 +337,64 @@ def _stream_reply(
         role="assistant",
         content="".join(pieces),
         turn=asked.turn,
-        tool_calls=calls,
+        tool_calls=_with_own_ids(calls, session),
         model=answered_by,
         usage=usage,
         finish_reason=finish_reason,
     )
+
+
+def _with_own_ids(calls: tuple[ToolCall, ...], session: Session) -> tuple[ToolCall, ...]:
+    """The calls, each with an id of its own in the session: some servers count from 0 each time."""
+    at = len(session.history)
+    return tuple(
+        msgspec.structs.replace(call, id=f"{call.id[:40] or 'call'}-{at}-{number}")
+        for number, call in enumerate(calls, 1)
+    )
+
+
+def _ran_tools(
+    reply: Message,
+    rounds: ToolRounds,
+    session: Session,
+    pipeline: Pipeline,
+    on_event: OnEvent,
+    told_by_others: bool,
+) -> bool:
+    """Run the calls of a reply in order; each result is saved before the next call begins.
+
+    False when the user stopped it: the calls that were not run then have a result that says so.
+    """
+    session.answer(_with_count(reply, pipeline.counter))
+    rounds.begin_round()
+    try:
+        for call in reply.tool_calls:
+            on_event(Working(f"{call.name} …"))
+            before = len(rounds.changes)
+            carry_out = rounds.begin(call, told_by_others=told_by_others)
+            # What is written and what is known of it go together.
+            with interrupts_held():
+                session.add(_result(call, reply.turn, carry_out(), pipeline))
+            for change in rounds.changes[before:]:
+                on_event(Changed(change))
+            # From here on there is text in the prompt that a tool has found.
+            told_by_others = True
+    except KeyboardInterrupt:
+        session.close_calls("Interrupted by the user before it was run. Nothing was changed.")
+        return False
+    finally:
+        on_event(Working(""))
+    return True
+
+
+def _result(call: ToolCall, turn: int, text: str, pipeline: Pipeline) -> Message:
+    """A result as it is saved: what the model gets, and all of it where that is more."""
+    text = clean_text(text)
+    counter = pipeline.counter
+    short = cut_lines(text, pipeline.tool_limits.max_result_tokens, counter.count)
+    whole = None if short == text else text
+    result = Message(role="tool", content=short, turn=turn, tool_call_id=call.id, whole=whole)
+    return _with_count(result, counter)
 
 
 def _joined_pairs(text: str) -> tuple[str, str]:

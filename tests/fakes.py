@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assistant.errors import ChatModelError
-from assistant.messages import Message, Usage
+from assistant.messages import Message, ToolCall, Usage
 from assistant.prompt import Recollection, ToolSchema
 from assistant.protocols import Hit, Hits, IndexRow, ReplyPart
 
@@ -70,15 +71,25 @@ class FakeChatModel:
     window: int | None = None
     sent: list[tuple[Message, ...]] = field(default_factory=list)
     max_tokens: list[int] = field(default_factory=list)
+    may_call: list[bool] = field(default_factory=list)
     before_reply: Callable[[], None] = lambda: None
 
     def load(self) -> None:
         pass
 
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        return " ".join(tool["function"]["name"] for tool in tools)
+
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         self.sent.append(tuple(messages))
+        self.may_call.append(may_call)
         self.max_tokens.append(max_tokens)
         self.before_reply()
         reply = self.replies.pop(0) if self.replies else "fine"
@@ -99,6 +110,24 @@ class FakeChatModel:
 
     def close(self) -> None:
         pass
+
+
+def calling(*calls: tuple[str, dict[str, object] | str], text: str = "") -> Reply:
+    """A reply that asks for tools, after some text: each a name and its arguments."""
+    return [
+        *([ReplyPart(text=text)] if text else []),
+        ReplyPart(
+            tool_calls=tuple(
+                ToolCall(
+                    f"call_{at}",
+                    name,
+                    arguments if isinstance(arguments, str) else json.dumps(arguments),
+                )
+                for at, (name, arguments) in enumerate(calls)
+            ),
+            finish_reason="tool_calls",
+        ),
+    ]
 
 
 END = ReplyPart(finish_reason="stop", usage=Usage(prompt_tokens=10, completion_tokens=2))

@@ -74,6 +74,12 @@ class Ask(msgspec.Struct, frozen=True):
     message: Message
 
 
+class Say(msgspec.Struct, frozen=True):
+    """Say this to the model, as the user."""
+
+    text: str
+
+
 class Confirm(msgspec.Struct, frozen=True):
     """A question to the user; `then` runs when the answer is yes."""
 
@@ -93,4 +99,4 @@ class Quit(msgspec.Struct, frozen=True):
     """Leave the program."""
 
 
-Output: TypeAlias = Text | Table | Bar | Transcript | Ask | Confirm | Work | Quit
+Output: TypeAlias = Text | Table | Bar | Transcript | Ask | Say | Confirm | Work | Quit

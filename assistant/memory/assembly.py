@@ -24,16 +24,34 @@ from assistant.memory.token_budget import (
     shorten_message,
     tools_tokens,
 )
-from assistant.messages import Content, Message, Part, Summary, TextPart
+from assistant.messages import Content, Fact, Message, Part, Summary, TextPart
 from assistant.prompt import Prompt, Recollection, Section, ToolSchema
 from assistant.protocols import TokenCounter
 
 
+#: Stands for a result that was lost.
+NO_RESULT = "There is no result: it is not known whether this was done."
+#: Tokens that are left of a tool's result at least.
+LEAST_RESULT = 40
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What is known about the user, as it stands in the system message."""
+
+    text: str = ""
+    facts: tuple[Fact, ...] = ()
+    left_out: tuple[Fact, ...] = ()
+    """In force as well; there was no room for them."""
+
+
 class Fixed(msgspec.Struct, frozen=True):
-    """What stands in every prompt: the instructions and the tools."""
+    """What stands in every prompt: the instructions, the tools, and the facts in force."""
 
     instructions: str
     tools: Sequence[ToolSchema] = ()
+    tools_text: str = ""
+    """What the tools add to the prompt of the model that is asked, for counting."""
+    facts: Known = Known()
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -42,6 +60,8 @@ class Shares(msgspec.Struct, frozen=True):
     system: Message
     current: Message
     """The message with the date and time; its middle cut out where that was agreed to."""
+    rounds: tuple[Message, ...]
+    """The calls of tools since then, and their results."""
     recent: Fitted
     sections: tuple[Section, ...]
     """All but what is recalled."""
@@ -56,6 +76,11 @@ class Shares(msgspec.Struct, frozen=True):
         """Turns that are sent word for word, the current one included."""
         return frozenset(one.turn for one in (*self.recent.messages, self.current))
 
+    @property
+    def tells_of_others(self) -> bool:
+        """Whether results of tools are sent: text that the user did not type in this turn."""
+        return any(one.role == "tool" for one in (*self.recent.messages, *self.rounds))
+
 
 def share_out(
     session: Session,
@@ -66,16 +91,21 @@ def share_out(
     *,
     cut_message: bool = False,
 ) -> Shares:
-    """What is fixed, what the session's last message takes, and which turns fit beside it.
+    """What is fixed, what the session's last turn takes so far, and which turns fit beside it.
 
     Raises MessageTooBig when the message alone leaves no room, unless `cut_message`.
     """
     count = counter.count
-    instructions = Message(role="system", content=fixed.instructions)
+    bare = Message(role="system", content=fixed.instructions)
+    bare_tokens = message_tokens(bare, count) + REPLY_PRIMER
+    instructions = Message(role="system", content=_with_facts(fixed))
     system_tokens = message_tokens(instructions, count) + REPLY_PRIMER
-    fixed_tokens = system_tokens + tools_tokens(fixed.tools, count)
+    fixed_tokens = system_tokens + tools_tokens(fixed.tools_text, count)
     current = _current(session, budget.input_room(fixed_tokens), counter, now, cut_message)
-    current_tokens = message_tokens(current, count)
+    typed_tokens = message_tokens(current, count)
+    rounds = _rounds(session, budget.input_room(fixed_tokens) - typed_tokens, counter)
+    rounds_tokens = sum(message_tokens(one, count) for one in rounds)
+    current_tokens = typed_tokens + rounds_tokens
     summary_room = budget.history_room(fixed_tokens, current_tokens)
     # Looked at once: the worker may put another in force at any moment.
     summary = session.summary
@@ -87,13 +117,16 @@ def share_out(
     return Shares(
         system,
         current,
+        rounds,
         recent,
         (
-            Section("system", system_tokens),
+            Section("system", bare_tokens),
+            Section("facts", system_tokens - bare_tokens),
             Section("summary", summary_tokens),
             Section("tools", fixed_tokens - system_tokens),
             Section("history", recent.tokens),
-            Section("input", current_tokens),
+            Section("input", typed_tokens),
+            Section("results", rounds_tokens),
         ),
         history_room + summary_tokens,
         recalled_room,
@@ -111,26 +144,30 @@ def assemble(
 ) -> Prompt:
     """The prompt, in an order that providers' prefix caches hold: what changes rarely stands first.
 
-    One system message with the summary, the recent turns word for word, then one user message: what
-    was recalled, what was typed, and the date and time.
+    One system message with the facts and the summary, the recent turns word for word, then one user
+    message: what was recalled, what was typed, and the date and time; behind it the calls of tools
+    since then, and their results.
     """
     current = shares.current
     if recollection.text:
         block = recalled_block(recollection.text)
         # Before what was typed: behind it, a small model answered the last line of the block.
         current = msgspec.structs.replace(current, content=_joined_content(block, current.content))
-    *before, typed = shares.sections
+    *before, typed, results = shares.sections
     recalled = Section("recalled", message_tokens(current, counter.count) - typed.tokens)
+    recent = paired(shares.recent.messages)
     return Prompt(
-        messages=(shares.system, *_joined([*shares.recent.messages, current])),
-        sections=(*before, recalled, typed),
+        messages=(shares.system, *_joined([*recent, current]), *shares.rounds),
+        sections=(*before, recalled, typed, results),
         limit=budget.limit,
         window=budget.window,
         reserve=budget.reserve,
         tools=fixed.tools,
-        left_out=len(session.history) - 1 - len(shares.recent.messages),
+        left_out=session.history.turn_starts[-1] - len(shares.recent.messages),
         history_room=shares.history_room,
         recollection=recollection,
+        facts=fixed.facts.facts,
+        facts_left_out=fixed.facts.left_out,
         exact=counter.exact,
     )
 
@@ -138,8 +175,8 @@ def assemble(
 def _current(
     session: Session, room: int, counter: TokenCounter, now: datetime, cut_message: bool
 ) -> Message:
-    """The session's last message, which is the user's, as it is sent."""
-    current = with_time(session.history[len(session.history) - 1], now)
+    """The user's last message, as it is sent."""
+    current = with_time(session.history[session.history.turn_starts[-1]], now)
     tokens = message_tokens(current, counter.count)
     if tokens > room and cut_message:
         current = shorten_message(current, room, counter.count)
@@ -148,6 +185,30 @@ def _current(
     if tokens > room:
         raise _too_big(tokens, room)
     return current
+
+
+def _with_facts(fixed: Fixed) -> str:
+    known = fixed.facts.text
+    return f"{fixed.instructions}\n\n{known}" if known else fixed.instructions
+
+
+def _rounds(session: Session, room: int, counter: TokenCounter) -> tuple[Message, ...]:
+    """The calls of the last turn and their results, in `room` tokens where that can be.
+
+    Where they take more, the results are shortened, the largest first; calls never are.
+    """
+    count = counter.count
+    history = session.history
+    rounds = list(paired(history.slice(range(history.turn_starts[-1] + 1, len(history)))))
+    sizes = [message_tokens(one, count) for one in rounds]
+    results = [at for at, one in enumerate(rounds) if one.role == "tool"]
+    for at in sorted(results, key=lambda at: -sizes[at]):
+        over = sum(sizes) - room
+        if over <= 0:
+            break
+        rounds[at] = shorten_message(rounds[at], max(LEAST_RESULT, sizes[at] - over), count)
+        sizes[at] = message_tokens(rounds[at], count)
+    return tuple(rounds)
 
 
 def _with_summary(
@@ -177,7 +238,7 @@ def _with_summary(
 def _left_out(session: Session, summarized: int, recent: Fitted) -> int:
     """Messages after the summary that are not sent, rejected ones aside."""
     history, rejected = session.history, session.rejected
-    first = recent.messages[0].id if recent.messages else history[len(history) - 1].id
+    first = recent.messages[0].id if recent.messages else history[history.turn_starts[-1]].id
     unsent = history.slice(range(summarized, history.index_after(first - 1)))
     return sum(one.turn not in rejected for one in unsent)
 
@@ -185,7 +246,7 @@ def _left_out(session: Session, summarized: int, recent: Fitted) -> int:
 def recent_turns(
     session: Session, summarized: int, room: int, most_messages: int, counter: TokenCounter
 ) -> Fitted:
-    """The newest earlier turns that fit, by tokens and by number, the last message excluded.
+    """The newest earlier turns that fit, by tokens and by number, the last turn excluded.
 
     Not the first `summarized` messages, which a summary stands for. The newest of them is never
     dropped: when it does not fit whole, its longest text is shortened around a visible mark.
@@ -199,13 +260,14 @@ def recent_turns(
     )
     most_messages = min(most_messages, _not_summarized(session, summarized, rejected))
     history = _sendable(session.history, rejected, most_messages)
-    last = len(history) - 1
     starts = history.turn_starts
+    last = starts[-1]
     if len(starts) < 2 or room <= 0 or most_messages <= 0:
         return Fitted((), 0)
     newest = starts[-2]
-    by_number = min(last_messages(history, most_messages + 1).start, newest)
-    by_tokens = newest_turns(history, room + history.tokens(range(last, last + 1))).start
+    current = range(last, len(history))
+    by_number = min(last_messages(history, most_messages + len(current)).start, newest)
+    by_tokens = newest_turns(history, room + history.tokens(current)).start
     start = max(by_number, by_tokens)
     if start < last:
         return Fitted(history.slice(range(start, last)), history.tokens(range(start, last)))
@@ -213,8 +275,8 @@ def recent_turns(
 
 
 def _not_summarized(session: Session, summarized: int, rejected: Collection[int]) -> int:
-    """Messages before the last that no summary stands for, and that may be sent."""
-    recent = range(summarized, len(session.history) - 1)
+    """Messages before the last turn that no summary stands for, and that may be sent."""
+    recent = range(summarized, session.history.turn_starts[-1])
     if not rejected:
         return len(recent)
     return sum(session.history[at].turn not in rejected for at in recent)
@@ -227,12 +289,12 @@ def _sendable(history: History, rejected: Collection[int], most_messages: int) -
     """
     if not rejected:
         return history
-    last = len(history) - 1
+    last = history.turn_starts[-1]
     starts = (at for at in reversed(history.turn_starts[:-1]) if history[at].turn not in rejected)
-    # A rejected turn is one message, which has no reply.
+    # Most rejected turns are one message, which has no reply.
     first = min(max(0, last - most_messages - len(rejected)), next(starts, last))
     kept = [at for at in range(first, last) if history[at].turn not in rejected]
-    return history.picked((*kept, last))
+    return history.picked((*kept, *range(last, len(history))))
 
 
 def _shortened(history: History, turn: range, room: int, counter: TokenCounter) -> Fitted:
@@ -254,6 +316,24 @@ def with_time(question: Message, now: datetime) -> Message:
     return msgspec.structs.replace(
         question, content=_joined_content(question.content, time_note(question.text, now))
     )
+
+
+def paired(messages: Sequence[Message]) -> Sequence[Message]:
+    """Messages in which each call of a tool has one result, right behind it, and no result is
+    without its call: what no endpoint takes, and a damaged or older log may hold.
+    """
+    if not any(one.role == "tool" or one.tool_calls for one in messages):
+        return messages
+    results = {one.tool_call_id: one for one in messages if one.role == "tool"}
+    whole: list[Message] = []
+    for one in messages:
+        if one.role == "tool":
+            continue
+        whole.append(one)
+        for call in one.tool_calls:
+            missing = Message(role="tool", content=NO_RESULT, turn=one.turn, tool_call_id=call.id)
+            whole.append(results.get(call.id, missing))
+    return whole
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:

@@ -50,13 +50,18 @@ def time_note(text: str, now: datetime) -> str:
     if _language(text) == "zh":
         weekday = "一二三四五六日"[now.weekday()]
         return (
-            f"【背景，不属于这条消息：现在是 {now:%Y-%m-%d %H:%M}（{now.tzname()}），"
+            f"【背景，不属于这条消息：现在是 {now:%Y-%m-%d %H:%M}（{_zone(now)}），"
             f"星期{weekday}。请用中文回答。】"
         )
     return (
         f"[Background, not part of the message: it is {now:%A}, {now:%Y-%m-%d %H:%M} "
-        f"({now.tzname()}).]"
+        f"({_zone(now)}).]"
     )
+
+
+def _zone(now: datetime) -> str:
+    """`Europe/Berlin` where the zone has such a name, else its abbreviation."""
+    return getattr(now.tzinfo, "key", None) or now.tzname() or ""
 
 
 def recalled_block(text: str) -> str:

@@ -41,9 +41,9 @@ class Query(msgspec.Struct, frozen=True):
 
 
 def query_of(session: Session) -> Query:
-    """The search for a session's last message, which is the user's."""
-    text = session.history[len(session.history) - 1].text
+    """The search for the user's last message in a session."""
     starts = session.history.turn_starts
+    text = session.history[starts[-1]].text
     if len(starts) < 2 or not leans_on_previous(text):
         return Query(text)
     before = session.exchange(session.history[starts[-2]].turn)

@@ -42,6 +42,10 @@ MORE_CANDIDATES = 200
 REACH = 2
 #: Tokens below which no exchange can be told.
 LEAST_ROOM = 60
+#: Tokens of what a second look may find; a tool's result is cut to its own limit after that.
+FOUND_ROOM = 1_500
+#: Characters of each side of an exchange that a second look shows.
+FOUND_LENGTH = 600
 #: Of those that were passed over, how many are shown.
 PASSED_OVER = 5
 #: Seconds that a turn waits for the index to be opened; later turns find it open.
@@ -102,6 +106,12 @@ class Retriever:
         from assistant.memory.query import Query
 
         return self._recollect(Query(text), room, digests=set(), ids=set())
+
+    def found(self, question: str, start: datetime | None, end: datetime | None) -> Sequence[str]:
+        """The exchanges that bear on a question and were said in that time, in order of time."""
+        recollection = self.look_up(question, FOUND_ROOM)
+        said = (one.exchange for one in recollection.items)
+        return [_with_place(one) for one in said if _within(one.ts, start, end)]
 
     # --- from question to recollection ----------------------------------------------------------
 
@@ -268,3 +278,17 @@ def _passed_over(
         _recalled(one, "no room" if one.row.id in above else "not relevant enough")
         for one in left[:PASSED_OVER]
     )
+
+
+def _within(said: datetime | None, start: datetime | None, end: datetime | None) -> bool:
+    if start is None and end is None:
+        return True
+    return said is not None and (start is None or start <= said) and (end is None or said < end)
+
+
+def _with_place(exchange: Exchange) -> str:
+    """An exchange with its day and its id, in lines for a model."""
+    day = f"{exchange.ts.astimezone():%a %Y-%m-%d}" if exchange.ts else "at an unknown time"
+    sides = (("user", exchange.user), ("assistant", exchange.assistant))
+    said = (f"{who}: {' '.join(text.split())[:FOUND_LENGTH]}" for who, text in sides if text)
+    return "\n".join([f"{day} ({exchange.id})", *said])

@@ -33,6 +33,7 @@ from assistant.messages import (
     Message,
     Summary,
     TokenCount,
+    ToolCall,
     clean_content,
     clean_text,
 )
@@ -141,7 +142,13 @@ class Session:
 
         Called when a session is opened and closed, and after an interrupt outside the stream.
         """
-        if self._part is None or self.read_only:
+        if self.read_only:
+            return
+        self.close_calls(
+            "The program ended before it was known whether this was done. Look before doing it "
+            "again."
+        )
+        if self._part is None:
             return
         left = self._part.read()
         if left is not None:
@@ -249,10 +256,22 @@ class Session:
 
     @property
     def unanswered(self) -> Message | None:
-        """The user's last message, when no reply to it was saved."""
-        if len(self.history) and self.history[-1].role == "user":
-            return self.history[-1]
-        return None
+        """The user's last message, when no reply to it was saved; tools may have run for it."""
+        starts = self.history.turn_starts
+        last = self.history[-1] if starts else None
+        if last is None or (last.role == "assistant" and not last.tool_calls):
+            return None
+        return self.history[starts[-1]]
+
+    @property
+    def open_calls(self) -> Sequence[ToolCall]:
+        """Calls of the last turn that have no result."""
+        if not self.history.turn_starts:
+            return ()
+        turn = self.history.slice(range(self.history.turn_starts[-1], len(self.history)))
+        answered = {one.tool_call_id for one in turn if one.role == "tool"}
+        calls = (call for one in turn for call in one.tool_calls)
+        return [call for call in calls if call.id not in answered]
 
     # --- adding ---------------------------------------------------------------------------------
 
@@ -292,6 +311,19 @@ class Session:
             self.history.append(stamped)
             self._count_up(stamped)
             return stamped
+
+    def close_calls(self, result: str) -> None:
+        """Give every open call of the last turn this result: no model takes a call without one."""
+        with interrupts_held():
+            for call in self.open_calls:
+                self.add(
+                    Message(
+                        role="tool",
+                        content=result,
+                        turn=self.history[-1].turn,
+                        tool_call_id=call.id,
+                    )
+                )
 
     def stream_starts(self, turn: int, model: str) -> None:
         if self._part is not None:

@@ -66,9 +66,9 @@ def _call_tokens(call: ToolCall, count: CountText) -> int:
     return TOOL_CALL_OVERHEAD + count(call.name) + count(call.arguments)
 
 
-def tools_tokens(tools: Sequence[ToolSchema], count: CountText) -> int:
-    """Tokens the tool schemas take in a request that has a system message."""
-    return count(_as_namespace(tools)) + TOOLS_OVERHEAD if tools else 0
+def tools_tokens(tools_text: str, count: CountText) -> int:
+    """Tokens that tools, described so, take in a request that has a system message."""
+    return count(tools_text) + TOOLS_OVERHEAD if tools_text else 0
 
 
 def _as_namespace(tools: Sequence[ToolSchema]) -> str:
@@ -517,6 +517,30 @@ def shorten_text(text: str, room: int, count: CountText) -> str:
         if count(shortened) <= room:
             return shortened
     return ""
+
+
+def cut_lines(text: str, room: int, count: CountText) -> str:
+    """The first lines of a text that fit `room` tokens, and how many more there are.
+
+    Where not even the first fits, what fits of it.
+    """
+    if count(text) <= room:
+        return text
+    lines = text.splitlines()
+    low, high = 0, len(lines)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count(_first_lines(lines, middle)) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return _first_lines(lines, low) if low else shorten_text(text, room, count)
+
+
+def _first_lines(lines: Sequence[str], number: int) -> str:
+    left = len(lines) - number
+    mark = [f"[… {left:,} more lines, which are not shown …]"] if left else []
+    return "\n".join([*lines[:number], *mark])
 
 
 def counted(message: Message, encoding: str, tokens: int) -> Message:

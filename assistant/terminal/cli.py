@@ -93,10 +93,13 @@ def ask(
     private: PrivateOption = False,
     model: ModelOption = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One object: reply, session, turn, usage, model.")
+        bool, typer.Option("--json", help="One object: reply, session, turn, changes …")
     ] = False,
     no_stream: Annotated[
         bool, typer.Option("--no-stream", help="Print the reply when it is whole.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Let tools change calendar, memos and facts.")
     ] = False,
 ) -> None:
     """Ask one question; the answer alone goes to stdout."""
@@ -106,7 +109,7 @@ def ask(
     if sum((session is not None, continue_last, new, private)) > 1:
         raise typer.BadParameter("--session, --continue, --new and --private exclude each other.")
     options = Options(session, continue_last, private, flags={"model.name": model})
-    asked = Question(question, as_json, stream=not (no_stream or as_json))
+    asked = Question(question, as_json, stream=not (no_stream or as_json), agrees=yes)
     raise typer.Exit(guarded(lambda: ask_once(asked, options)))
 
 

@@ -35,7 +35,7 @@ class LineEditor(Protocol):
         """One message or command; `started` is called once the prompt takes keys."""
 
     def confirm(self, question: str) -> bool:
-        """A yes or no; anything but a plain yes is a no."""
+        """A yes or no; anything but a plain yes is a no. Raises KeyboardInterrupt."""
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -114,7 +114,7 @@ class PromptLineEditor:
         )
         try:
             return is_yes(answers.prompt())
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             return False
 
     def _toolbar_text(self) -> str:

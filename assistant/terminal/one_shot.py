@@ -17,7 +17,12 @@ from assistant.messages import BROKEN, INTERRUPTED, clean_text
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.render import Screen, one_shot_screen
 from assistant.terminal.start import EXIT_PATIENCE, Options, open_session, read_settings
-from assistant.turn import Event, Notice, TextArrived, Turn, Working, run_turn
+from assistant.turn import Changed, Event, Notice, TextArrived, Turn, Working, run_turn
+
+ONLY_CLAIMED = (
+    "Nothing was saved or changed, whatever the reply says: no tool wrote anything. Ask again with "
+    "--yes, or in a conversation."
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Question:
     text: str | None
     as_json: bool
     stream: bool
+    agrees: bool = False
+    """Whether tools may change something without being confirmed: nobody can be asked."""
 
 
 def ask_once(question: Question, options: Options) -> int:
@@ -71,6 +78,12 @@ def _answer(app: App, session: Session, question: Question, text: str, screen: S
 def _ask(app: App, session: Session, question: Question, text: str, screen: Screen) -> Turn:
     context = app.context(session)
     notices: list[str] = []
+
+    def confirm(wanted: str) -> bool:
+        if not question.agrees:
+            notices.append(f"Not done without --yes: {wanted}")
+        return question.agrees
+
     try:
         with screen.reply() as view, app.progress.told_to(view.waiting):
             view.waiting("")
@@ -83,10 +96,15 @@ def _ask(app: App, session: Session, question: Question, text: str, screen: Scre
                     case Notice():
                         notices.append(event.text)
                     case Working():
-                        view.waiting(event.text)
+                        view.working(event.text)
+                    case Changed():
+                        # On stderr, so that the answer alone is on stdout.
+                        view.aside(f"✓ {event.change.text}")
 
-            turn = run_turn(text, session, context.pipeline, on_event)
+            turn = run_turn(text, session, context.pipeline, on_event, confirm=confirm)
             view.finish(turn.reply.finish_reason if turn.reply else None)
+            if turn.only_claimed:
+                notices.append(ONLY_CLAIMED)
     finally:
         context.opened(session)
         for notice in (*notices, *app.asides.take()):
@@ -105,6 +123,7 @@ def _print_whole(turn: Turn, session: Session, question: Question, screen: Scree
         "reply": reply.text,
         "session": None if session.private else session.id,
         "turn": reply.turn,
+        "changes": [change.text for change in turn.changes],
         "usage": msgspec.to_builtins(reply.usage) if reply.usage else None,
         "model": reply.model,
     }

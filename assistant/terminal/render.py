@@ -214,6 +214,7 @@ class ReplyView:
     def __init__(self, console: Console, asides: Console) -> None:
         from assistant.terminal.markdown_stream import MarkdownStream
 
+        self._console = console
         self._asides = asides
         self._stream: MarkdownStream = MarkdownStream(console)
         self._status = asides.status("Thinking …") if asides.is_terminal else None
@@ -226,6 +227,35 @@ class ReplyView:
             if self._status is not None:
                 self._status.update(without_control(text) or "Thinking …")
                 self._status.start()
+
+    def working(self, text: str) -> None:
+        """Say what is done now, between what the model says; empty: the model goes on."""
+        with self._waiting:
+            waiting = self._status is not None
+        if not waiting:
+            self._end_text()
+            with self._waiting:
+                if self._asides.is_terminal:
+                    self._status = self._asides.status("")
+        self.waiting(text)
+
+    def aside(self, text: str) -> None:
+        """A line of ours between what the model says."""
+        from rich.text import Text as RichText
+
+        self.pause()
+        self._asides.print(RichText(without_control(text), style="green"))
+
+    def pause(self) -> None:
+        """Make way for something else on the screen."""
+        self._stop_waiting()
+        self._end_text()
+
+    def _end_text(self) -> None:
+        from assistant.terminal.markdown_stream import MarkdownStream
+
+        self._stream.finish()
+        self._stream = MarkdownStream(self._console)
 
     def feed(self, text: str) -> None:
         self._stop_waiting()

@@ -8,15 +8,19 @@ from collections.abc import Callable
 
 from assistant.app import App
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Ask, Confirm, Output, Quit, Work
+from assistant.commands.outputs import Ask, Confirm, Output, Quit, Say, Work
 from assistant.errors import AssistantError, MessageTooBig
 from assistant.messages import Content, Message, clean_text
 from assistant.terminal.line_editor import LineEditor
 from assistant.terminal.render import Screen
-from assistant.turn import Event, Notice, TextArrived, Working, run_turn
+from assistant.turn import Changed, Event, Notice, TextArrived, Working, run_turn
 
 log = logging.getLogger(__name__)
 
+ONLY_CLAIMED = (
+    "Nothing was saved or changed in this turn, whatever the reply says: no tool wrote anything. "
+    "/do has it really done; /schedule add, /memo and /remember do it by hand."
+)
 LEAVING = "To leave: Ctrl-D, or /exit. The conversation is kept."
 
 
@@ -93,17 +97,27 @@ class Repl:
                 return False
             case Ask():
                 self._ask(output.message)
+            case Say():
+                self._screen.say(f"> {output.text}")
+                self._ask(output.text)
             case Work():
                 with self._screen.working(output.text) as say:
                     done = output.run(say)
                 return self._show(done)
             case Confirm():
-                if self._editor.confirm(output.question):
+                if self._agrees(output.question):
                     return self._show(output.then())
                 self._screen.say("Nothing was changed.")
             case _:
                 self._screen.show(output)
         return True
+
+    def _agrees(self, question: str) -> bool:
+        """Whether the user says yes; Ctrl-C is a no."""
+        try:
+            return self._editor.confirm(question)
+        except KeyboardInterrupt:
+            return False
 
     def _ask(self, question: Content | Message) -> None:
         """One turn; a message that is too big is cut only when the user agrees."""
@@ -112,7 +126,7 @@ class Repl:
         except MessageTooBig as error:
             self._screen.error(str(error))
             unanswered = self._context.session.unanswered
-            if unanswered is None or not self._editor.confirm(
+            if unanswered is None or not self._agrees(
                 "Send it now with its middle left out, marked where?"
             ):
                 self._screen.say("Kept, not sent. /retry asks this question again.")
@@ -132,13 +146,25 @@ class Repl:
                 case Notice():
                     notices.append(event.text)
                 case Working():
-                    view.waiting(event.text)
+                    view.working(event.text)
+                case Changed():
+                    self._context.changes.append(event.change)
+                    view.aside(f"✓ {event.change.text} · /undo-last takes it back")
+
+        def confirm(question: str) -> bool:
+            view.pause()
+            return self._editor.confirm(question)
 
         try:
             with self._screen.reply() as view, progress.told_to(view.waiting):
                 view.waiting(progress.text)
                 turn = run_turn(
-                    question, session, self._context.pipeline, on_event, cut_message=cut_message
+                    question,
+                    session,
+                    self._context.pipeline,
+                    on_event,
+                    confirm=confirm,
+                    cut_message=cut_message,
                 )
                 view.finish(turn.reply.finish_reason if turn.reply else None)
         finally:
@@ -146,7 +172,9 @@ class Repl:
                 self._screen.notice(notice)
         self._context.last_turn = turn
         if turn.reply is None:
-            self._screen.say("Stopped before the first word. /retry asks again.")
+            self._screen.say("Stopped before its reply. /retry asks again.")
+        if turn.only_claimed:
+            self._screen.notice(ONLY_CLAIMED)
 
     def _warn_when_unsaved(self) -> None:
         """Say once that a session is not being saved, and once that it is again."""

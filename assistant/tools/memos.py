@@ -1,0 +1,107 @@
+"""The user's memos: save_memo, search_memos, update_memo, delete_memo."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from assistant.messages import Memo
+from assistant.protocols import Change
+from assistant.tools.arguments import stretch_of
+from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolResult
+
+group = ToolGroup("Memos")
+
+MemoId = Annotated[str, Meta(description="id as search_memos gives it")]
+Tags = Annotated[tuple[str, ...], Meta(description="words to file it under")]
+FirstDay = Annotated[str, Meta(description="written from this day on")]
+LastDay = Annotated[str, Meta(description="written until this day")]
+
+#: Characters of a memo in a question or a line about it.
+EXCERPT = 60
+
+
+@group.tool(changes=True)
+def save_memo(
+    context: ToolContext,
+    text: Annotated[str, Meta(description="what to keep, in the user's words")],
+    tags: Tags = (),
+    source: str = "",
+) -> Proposal:
+    """Save a note that the user wants kept."""
+
+    def carry_out() -> ToolResult:
+        written = context.memos.save(text, tags, source=source)
+        assert written.after is not None
+        return ToolResult(
+            f"Saved, with the id {written.after.id}: {written.after.text}",
+            Change(f"memo saved: {_short(written.after)}", written.undo),
+        )
+
+    return Proposal(f"Save the memo “{_excerpt(text)}”?", carry_out)
+
+
+@group.tool()
+def search_memos(
+    context: ToolContext,
+    query: Annotated[str, Meta(description="what it is about; without it the newest")] = "",
+    from_: FirstDay = "",
+    to: LastDay = "",
+) -> ToolResult:
+    """Find the user's memos."""
+    start, end = stretch_of(context.times, from_, to)
+    memos = context.memos.search(query, start, end)
+    if not memos:
+        return ToolResult("No memo fits.")
+    return ToolResult("\n".join(_line(one) for one in memos))
+
+
+@group.tool(changes=True)
+def update_memo(
+    context: ToolContext,
+    id: MemoId,
+    text: Annotated[str, Meta(description="the whole new text")] = "",
+    tags: Tags = (),
+) -> Proposal:
+    """Change a memo."""
+    old = context.memos.get(id)
+
+    def carry_out() -> ToolResult:
+        written = context.memos.update(id, text=text or None, tags=tags or None)
+        assert written.after is not None
+        return ToolResult(
+            f"Changed. It was: {old.text}\nIt is now: {written.after.text}",
+            Change(f"memo changed: {_short(written.after)} (was: {_short(old)})", written.undo),
+        )
+
+    new = _excerpt(text) if text else ", ".join(tags)
+    return Proposal(f"Change the memo “{_short(old)}” to “{new}”?", carry_out)
+
+
+@group.tool(changes=True)
+def delete_memo(context: ToolContext, id: MemoId) -> Proposal:
+    """Delete a memo."""
+    old = context.memos.get(id)
+
+    def carry_out() -> ToolResult:
+        written = context.memos.delete(id)
+        return ToolResult(
+            f"Deleted: {old.text}", Change(f"memo deleted: {_short(old)}", written.undo)
+        )
+
+    return Proposal(f"Delete the memo “{_short(old)}”?", carry_out)
+
+
+def _line(memo: Memo) -> str:
+    tags = "".join(f" #{tag}" for tag in memo.tags)
+    return f"{memo.id} · {memo.written.astimezone():%Y-%m-%d} · {memo.text}{tags}"
+
+
+def _short(memo: Memo) -> str:
+    return _excerpt(memo.text)
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"

@@ -1,0 +1,242 @@
+"""The user's calendar: create_event, list_events, update_event, cancel_event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from assistant.event_text import clashes, event_line, when_text
+from assistant.messages import Event, Moment
+from assistant.protocols import Change, EventChanges, Times
+from assistant.tools.arguments import named, stretch_of
+from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolResult
+
+group = ToolGroup("Schedule")
+
+EventId = Annotated[str, Meta(description="id as list_events gives it")]
+When = Annotated[
+    str, Meta(description="local time like 2026-12-01T15:00, or the user's own words for it")
+]
+Until = Annotated[str, Meta(description="end, in the same form; without it one hour")]
+Place = Annotated[str, Meta(description="where")]
+Notes = Annotated[str, Meta(description="anything else about it")]
+Reminder = Annotated[int | None, Meta(description="minutes before the start")]
+Repeat = Annotated[str, Meta(description="RRULE like FREQ=WEEKLY;BYDAY=MO")]
+From = Annotated[str, Meta(description="first day: a date, or words like today, next week")]
+To = Annotated[str, Meta(description="last day, in the same form")]
+
+#: Days that are listed when none are named.
+DAYS_AHEAD = 7
+
+
+@group.tool(changes=True)
+def create_event(
+    context: ToolContext,
+    title: Annotated[str, Meta(description="what it is, short")],
+    start: When,
+    end: Until = "",
+    location: Place = "",
+    notes: Notes = "",
+    remind_before: Reminder = None,
+    repeat: Repeat = "",
+    source: str = "",
+) -> Proposal:
+    """Add an appointment to the user's calendar."""
+    moment = named("start", lambda: context.times.moment(start))
+    until = _end(context.times, end, moment)
+    rule = named("repeat", lambda: context.times.repeat(repeat))
+
+    def carry_out() -> ToolResult:
+        written = context.calendar.create(
+            title,
+            moment.start,
+            until,
+            whole_day=moment.whole_day,
+            location=location,
+            notes=notes,
+            remind_before=remind_before,
+            repeat=rule,
+            source=source,
+        )
+        assert written.after is not None
+        event = written.after
+        lines = [
+            f"Created, with the id {event.id}: {event_line(event)}",
+            *_warnings(context, event, moment),
+        ]
+        return ToolResult(
+            "\n".join(lines), Change(f"event created: {event_line(event)}", written.undo)
+        )
+
+    return Proposal(f"Add to the calendar: {title} · {_planned(moment, until)}?", carry_out)
+
+
+@group.tool()
+def list_events(
+    context: ToolContext,
+    from_: From = "",
+    to: To = "",
+    query: Annotated[str, Meta(description="words in title, place or notes")] = "",
+) -> ToolResult:
+    """List or find the user's appointments: the next seven days, or those asked for."""
+    start, end = stretch_of(context.times, from_, to)
+    if query:
+        events = context.calendar.search(query, start, end)
+        where = f" with “{query}”"
+    else:
+        start = start or context.times.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        end = end or start + timedelta(days=DAYS_AHEAD)
+        events = context.calendar.between(start, end)
+        where = ""
+    when = _bounds(start, end)
+    if not events:
+        return ToolResult(f"No events{where}{when}.")
+    count = "1 event" if len(events) == 1 else f"{len(events)} events"
+    lines = [f"{count}{where}{when}:"]
+    return ToolResult("\n".join([*lines, *(f"{one.id} · {event_line(one)}" for one in events)]))
+
+
+@group.tool(changes=True)
+def update_event(
+    context: ToolContext,
+    id: EventId,
+    title: Annotated[str, Meta(description="the new title")] = "",
+    start: When = "",
+    end: Until = "",
+    location: Place = "",
+    notes: Notes = "",
+    remind_before: Reminder = None,
+    repeat: Repeat = "",
+    scope: Annotated[
+        Literal["this", "all"] | None,
+        Meta(description="of a repeated event: this occurrence, or all"),
+    ] = None,
+) -> Proposal:
+    """Move or change an appointment; only what is to be different is given."""
+    old = context.calendar.get(id)
+    changes, moment = _changes(context.times, old, start, end)
+    changes = EventChanges(
+        title=title or None,
+        start=changes.start,
+        end=changes.end,
+        whole_day=changes.whole_day,
+        location=location or None,
+        notes=notes or None,
+        remind_before=remind_before,
+        repeat=named("repeat", lambda: context.times.repeat(repeat)) or None,
+    )
+
+    def carry_out() -> ToolResult:
+        written = context.calendar.update(id, changes, scope)
+        assert written.before is not None
+        assert written.after is not None
+        before, after = written.before, written.after
+        lines = [
+            f"Changed at {context.times.now():%Y-%m-%d %H:%M}. It was: {event_line(before)}",
+            f"It is now, with the id {after.id}: {event_line(after)}",
+            *_warnings(context, after, moment),
+        ]
+        said = f"event changed: {event_line(after)} (was: {event_line(before)})"
+        return ToolResult("\n".join(lines), Change(said, written.undo))
+
+    return Proposal(
+        f"Change the event {event_line(old)}: {', '.join(_planned_changes(changes))}?", carry_out
+    )
+
+
+@group.tool(changes=True)
+def cancel_event(
+    context: ToolContext,
+    id: EventId,
+    scope: Annotated[
+        Literal["this", "all"] | None,
+        Meta(description="of a repeated event: this occurrence, or all"),
+    ] = None,
+) -> Proposal:
+    """Take an appointment out of the calendar."""
+    old = context.calendar.get(id)
+
+    def carry_out() -> ToolResult:
+        written = context.calendar.cancel(id, scope)
+        gone = event_line(written.before or old)
+        return ToolResult(
+            f"Cancelled at {context.times.now():%Y-%m-%d %H:%M}: {gone}",
+            Change(f"event cancelled: {gone}", written.undo),
+        )
+
+    all_of_it = ", all of its occurrences" if scope == "all" and old.repeat else ""
+    return Proposal(f"Cancel the event {event_line(old)}{all_of_it}?", carry_out)
+
+
+def _end(times: Times, text: str, start: Moment) -> datetime | None:
+    """When an event ends: as it was said, or as the expression for its start says."""
+    if not text:
+        return start.end
+    end = named("end", lambda: times.moment(text))
+    if not end.dated:
+        end = named("end", lambda: times.moment(text, start.start))
+    return end.end if end.whole_day else end.start
+
+
+def _changes(times: Times, old: Event, start: str, end: str) -> tuple[EventChanges, Moment | None]:
+    """The new times of an event; a time of day alone is one of the day it is on."""
+    if not start:
+        until = _end(times, end, Moment(old.start)) if end else None
+        return EventChanges(end=until), None
+    moment = named("start", lambda: times.moment(start))
+    if not moment.dated:
+        midnight = old.start.replace(hour=0, minute=0, second=0, microsecond=0)
+        moment = named("start", lambda: times.moment(start, midnight))
+    return (
+        EventChanges(
+            start=moment.start,
+            # A day named alone moves a whole day; an event without its end keeps its length.
+            end=_end(times, end, moment) if end or not moment.whole_day else None,
+            whole_day=moment.whole_day,
+        ),
+        moment,
+    )
+
+
+def _warnings(context: ToolContext, event: Event, moment: Moment | None) -> Iterator[str]:
+    """What the user should hear of the event's time."""
+    if moment is not None and moment.note:
+        yield moment.note
+    if event.start < context.times.now() and not event.repeat:
+        yield f"This is in the past: it is {context.times.now():%Y-%m-%d %H:%M} now."
+    others = context.calendar.between(event.start, event.end)
+    for other in clashes(event, others):
+        yield f"It clashes with: {event_line(other)} (id {other.id})"
+
+
+def _planned(moment: Moment, until: datetime | None) -> str:
+    return when_text(Event("", "", moment.start, until or moment.start, whole_day=moment.whole_day))
+
+
+def _planned_changes(changes: EventChanges) -> Sequence[str]:
+    planned = []
+    if changes.start is not None:
+        moment = Moment(changes.start, whole_day=bool(changes.whole_day))
+        planned.append(f"to {_planned(moment, changes.end)}")
+    elif changes.end is not None:
+        planned.append(f"until {changes.end:%Y-%m-%d %H:%M}")
+    for name in ("title", "location", "notes", "repeat"):
+        value = getattr(changes, name)
+        if value is not None:
+            planned.append(f"{name} “{value}”")
+    if changes.remind_before is not None:
+        planned.append(f"reminder {changes.remind_before} minutes before")
+    return planned or ["nothing"]
+
+
+def _bounds(start: datetime | None, end: datetime | None) -> str:
+    """The days that were looked at, both included."""
+    if start is None or end is None:
+        return ""
+    last = (end - timedelta(microseconds=1)).date()
+    if start.date() == last:
+        return f" on {start:%a %Y-%m-%d}"
+    return f" from {start:%a %Y-%m-%d} to {last:%a %Y-%m-%d}"
