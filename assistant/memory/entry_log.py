@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 import msgspec
 
@@ -19,6 +20,8 @@ from assistant.memory.session_log import UNREADABLE
 FORMAT_VERSION = 1
 #: Seconds that a write waits for another process's.
 LOCK_TIMEOUT = 5.0
+#: Bytes before the place where reading goes on that must be what they were.
+COMPARED = 64
 
 R = TypeVar("R")
 
@@ -39,14 +42,18 @@ class EntryLog(Generic[R]):
     place is read anew.
     """
 
-    def __init__(self, path: Path, kind: type[R], what: str) -> None:
+    def __init__(
+        self, path: Path, kind: type[R], what: str, lock_timeout: float = LOCK_TIMEOUT
+    ) -> None:
         """`kind` is the type of a record, or the union of them; `what` names the entries."""
         self._path = path
         self._what = what
+        self._lock_timeout = lock_timeout
         self._decoder: msgspec.json.Decoder[R] = msgspec.json.Decoder(kind)
         self._records: list[R] = []
         self._read = 0
-        self._inode: int | None = None
+        self._read_last = b""
+        self._mark: tuple[int, int, int] | None = None
         self._held = 0
         # The worker writes facts while the main thread reads them.
         self._lock = threading.RLock()
@@ -57,11 +64,14 @@ class EntryLog(Generic[R]):
         self.generation = 0
         """Counts up whenever the file was read anew, so that what was derived is made again."""
 
-    def records(self) -> Sequence[R]:
-        """All records so far, those of other processes included. Raises EntriesUnreadable."""
+    def records(self, start: int = 0) -> Sequence[R]:
+        """All records so far from number `start` on, those of other processes included.
+
+        Raises EntriesUnreadable.
+        """
         with self._lock:
             self._catch_up()
-            return tuple(self._records)
+            return tuple(self._records[start:])
 
     @contextlib.contextmanager
     def exclusively(self) -> Iterator[None]:
@@ -77,7 +87,11 @@ class EntryLog(Generic[R]):
                     yield
 
     def append(self, *records: R) -> None:
-        """Write records, all or none, to the disk before it returns. Raises NotSaved."""
+        """Write records to the disk before it returns: all, or none where it raises NotSaved.
+
+        Of several, a process that is killed meanwhile may leave the first ones. Raises
+        EntriesUnreadable where the file can't be read.
+        """
         with self.exclusively():
             self._catch_up()
             if self.newer:
@@ -103,11 +117,11 @@ class EntryLog(Generic[R]):
             try:
                 make_folder(self._path.parent)
                 lock = FileLock(self._path.with_name(f".{self._path.name}.lock"), mode=0o600)
-                stack.enter_context(lock.acquire(timeout=LOCK_TIMEOUT))
+                stack.enter_context(lock.acquire(timeout=self._lock_timeout))
             except Timeout as error:
                 raise NotSaved(
                     f"Nothing was saved: another program has been writing {self._what} for "
-                    f"{LOCK_TIMEOUT:.0f} seconds. Try again."
+                    f"{self._lock_timeout:g} seconds. Try again."
                 ) from error
             except OSError as error:
                 raise self._not_saved(error) from error
@@ -122,14 +136,13 @@ class EntryLog(Generic[R]):
         fd = os.open(self._path, flags, 0o600)
         try:
             size = os.fstat(fd).st_size
-            # A torn last line, of a process that was killed, must not swallow ours.
-            torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
             try:
-                data = b"\n" + lines if torn else lines
+                data = lines if _ends_a_line(fd, size) else b"\n" + lines
                 if os.write(fd, data) < len(data):
-                    raise OSError(28, os.strerror(28))
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(fd)
             except OSError:
+                # Take back a torn line, so that the file is as it was.
                 with contextlib.suppress(OSError):
                     os.ftruncate(fd, size)
                 raise
@@ -138,43 +151,58 @@ class EntryLog(Generic[R]):
 
     def _catch_up(self) -> None:
         try:
-            state = self._path.stat()
+            if _mark_of(self._path.stat()) == self._mark:
+                return
+            with open(self._path, "rb") as file:
+                state = os.fstat(file.fileno())
+                if not self._goes_on(file, state):
+                    self._forget()
+                file.seek(self._read)
+                # No more than there was: a device put in its place may have no end.
+                data = file.read(max(0, state.st_size - self._read))
         except FileNotFoundError:
-            self._forget(None)
+            self._forget()
             return
         except OSError as error:
             raise self._unreadable(error) from error
-        if state.st_ino != self._inode or state.st_size < self._read:
-            self._forget(state.st_ino)
-        if state.st_size > self._read:
-            self._read_on()
+        self._mark = _mark_of(state)
+        self._take(data)
 
-    def _read_on(self) -> None:
-        try:
-            with open(self._path, "rb") as file:
-                file.seek(self._read)
-                data = file.read()
-        except OSError as error:
-            raise self._unreadable(error) from error
-        # A line without its end is still being written, or was torn: the next one ends it.
-        whole = data.rpartition(b"\n")[0]
-        self._read += len(whole) + (1 if whole or data.startswith(b"\n") else 0)
-        for line in whole.split(b"\n"):
-            if not line.strip():
-                continue
-            try:
-                record = self._decoder.decode(line)
-            except UNREADABLE:
+    def _goes_on(self, file: BinaryIO, state: os.stat_result) -> bool:
+        """Whether a file begins with what was read so far.
+
+        Its number does not tell: a file that is deleted leaves its number to the next one.
+        """
+        if self._mark is None or state.st_ino != self._mark[0] or state.st_size < self._read:
+            return False
+        file.seek(self._read - len(self._read_last))
+        return file.read(len(self._read_last)) == self._read_last
+
+    def _take(self, data: bytes) -> None:
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            if line.strip() and not self._take_line(line):
                 self.skipped += 1
-                self.newer |= _version_of(line) > FORMAT_VERSION
-                continue
-            self.newer |= _version_of(line) > FORMAT_VERSION
-            self._records.append(record)
+        taken = len(data) - len(rest)
+        # What follows the last newline is still being written, or was torn, unless it is whole:
+        # an editor may have left out the newline.
+        if rest and self._take_line(rest):
+            taken = len(data)
+        self._read += taken
+        self._read_last = (self._read_last + data[:taken])[-COMPARED:]
 
-    def _forget(self, inode: int | None) -> None:
-        if self._inode is not None or self._records:
+    def _take_line(self, line: bytes) -> bool:
+        self.newer |= _version_of(line) > FORMAT_VERSION
+        try:
+            self._records.append(self._decoder.decode(line))
+        except UNREADABLE:
+            return False
+        return True
+
+    def _forget(self) -> None:
+        if self._mark is not None:
             self.generation += 1
-        self._records, self._read, self._inode = [], 0, inode
+        self._records, self._read, self._read_last, self._mark = [], 0, b"", None
         self.skipped, self.newer = 0, False
 
     def _not_saved(self, error: OSError) -> NotSaved:
@@ -195,3 +223,16 @@ def _version_of(line: bytes) -> int:
         return _version_decoder.decode(line).v
     except UNREADABLE:
         return 0
+
+
+def _mark_of(state: os.stat_result) -> tuple[int, int, int]:
+    """What tells that a file is as it was: its number, size and time of change."""
+    return state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _ends_a_line(fd: int, size: int) -> bool:
+    """Whether nothing torn, of a process that was killed, would swallow what is appended."""
+    if size == 0:
+        return True
+    os.lseek(fd, size - 1, os.SEEK_SET)
+    return os.read(fd, 1) == b"\n"

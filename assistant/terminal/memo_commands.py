@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from assistant.app import App, build_app
 from assistant.commands.memos import SHOWN, memo_excerpt, memo_table
+from assistant.commands.outputs import Text
 from assistant.errors import UsageError
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.line_editor import is_yes
@@ -29,7 +30,7 @@ def add(text: str, tags: Sequence[str] = ()) -> int:
     with _app() as (app, screen):
         written = app.memos.save(text, tags)
         assert written.after is not None
-        screen.say(f"Saved: {written.after.id}.")
+        screen.show(Text(written.after.id))
     return ExitCode.OK
 
 
