@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from assistant import __version__
+from assistant.afterwards import Afterwards, Asides
 from assistant.commands import all_commands
 from assistant.commands.context import CommandContext
 from assistant.errors import (
     ChatModelError,
-    CompactionError,
-    CompactionStopped,
     SessionNotFound,
 )
+from assistant.learning import Learner
 from assistant.memory.assembly import Fixed
-from assistant.memory.compaction_plan import CompactionLimits, CompactionPlan
+from assistant.memory.calendar import CalendarFile
+from assistant.memory.compaction_plan import CompactionLimits
 from assistant.memory.compactor import Compactor
+from assistant.memory.facts import Facts
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.indexer import Indexer
+from assistant.memory.known_facts import KnownFacts
 from assistant.memory.last_sessions import LastSessions, terminal_key
+from assistant.memory.memos import Memos
 from assistant.memory.model_profiles import DEFAULT_WINDOW, ModelProfiles
+from assistant.memory.promises import Promises
 from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.memory.titles import title_from_reply, title_from_words
+from assistant.memory.times import Times
 from assistant.messages import Language, Message
 from assistant.protocols import ChatModel, Embedder, IndexHome, TokenCounter
 from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
-from assistant.turn import BudgetLimits, Pipeline, Turn
+from assistant.tools import GROUPS
+from assistant.tools.registry import ToolContext, ToolRegistry
+from assistant.tools.rounds import ToolLimits
+from assistant.turn import BudgetLimits, Pipeline
 from assistant.worker import Worker
 
 if TYPE_CHECKING:
+    from assistant.memory.fact_extractor import FactExtractor
     from assistant.memory.summarizer import Summarizer
     from assistant.providers.openai_chat import OpenAIChat
 
@@ -50,7 +59,6 @@ log = logging.getLogger(__name__)
 
 # None that is mistaken for another when it is read aloud or copied by hand.
 LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
-TITLE_TOKENS = 40
 # Seconds that a turn waits for its question to be embedded by the endpoint.
 QUESTION_TIMEOUT = 3.0
 # Seconds for the step the worker is in and for putting the index on the disk.
@@ -61,14 +69,33 @@ TRIAL_TOKENS = 500
 
 
 def local_now() -> datetime:
-    """The time in the user's zone."""
-    return datetime.now().astimezone()
+    """The time in the user's zone, by its IANA name where the system tells it."""
+    return datetime.now(_local_zone())
+
+
+@functools.cache
+def _local_zone() -> tzinfo | None:
+    from tzlocal import get_localzone
+
+    try:
+        return get_localzone()
+    except (OSError, ValueError, KeyError):
+        # A TZ that names no zone: the system's offset is all there is.
+        return datetime.now().astimezone().tzinfo
 
 
 def new_session_id() -> str:
     """`20261129-215354-k3f`: sorts by time (UTC), is typed by its start, and fits a file name."""
-    letters = "".join(LETTERS[byte % len(LETTERS)] for byte in os.urandom(3))
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{letters}"
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{_letters(3)}"
+
+
+def new_entry_letters() -> str:
+    """`k3f9q`: for the id of an event, a memo or a fact, which is typed by hand."""
+    return _letters(5)
+
+
+def _letters(number: int) -> str:
+    return "".join(LETTERS[byte % len(LETTERS)] for byte in os.urandom(number))
 
 
 @dataclass
@@ -94,22 +121,6 @@ class Progress:
             self._listener = None
 
 
-class Asides:
-    """Sentences for the user from jobs in the background, until there is a moment to show them."""
-
-    def __init__(self) -> None:
-        self._sentences: deque[str] = deque()
-
-    def say(self, text: str) -> None:
-        """From any thread."""
-        self._sentences.append(text)
-
-    def take(self) -> Iterator[str]:
-        """All that were not shown yet, each once."""
-        while self._sentences:
-            yield self._sentences.popleft()
-
-
 @dataclass
 class App:
     """One run of the program: what is shared by all its sessions."""
@@ -119,6 +130,12 @@ class App:
     worker: Worker
     pipeline: Pipeline
     indexer: Indexer
+    calendar: CalendarFile
+    memos: Memos
+    facts: Facts
+    times: Times
+    learner: Learner
+    promises: Promises
     last_sessions: LastSessions
     clock: Callable[[], datetime]
     progress: Progress
@@ -137,7 +154,12 @@ class App:
             settings=self.settings,
             registry=all_commands(),
             indexer=self.indexer,
+            calendar=self.calendar,
+            memos=self.memos,
+            facts=self.facts,
+            times=self.times,
             opened=self.opened,
+            left=self.left,
         )
 
     def opened(self, session: Session) -> None:
@@ -150,6 +172,11 @@ class App:
         if session.id != self._remembered:
             self.last_sessions.set(self.terminal, session.id)
             self._remembered = session.id
+
+    def left(self, session: Session) -> None:
+        """Look for facts in a session that is left."""
+        if not session.private and session.turns:
+            self.learner.look_at(session.id)
 
     def last_session_id(self) -> tuple[str, bool]:
         """The session `--continue` opens, and whether it was this terminal's.
@@ -165,15 +192,17 @@ class App:
             raise SessionNotFound("There is no session to continue yet. `assistant` starts one.")
         return sessions[0].id, False
 
-    def warm_up(self) -> None:
+    def warm_up(self, open_session: str = "") -> None:
         """Load on the worker what the first turn needs, while the user types."""
         self.worker.submit("load the tokenizer", self._load_counter)
         self.worker.submit("load the model", self._load_model)
         self.indexer.start()
+        self.learner.look_at_left(not_at=open_session)
 
     def close(self) -> None:
         """Let the worker finish what is short, and end what we started."""
         self.pipeline.compactor.stop()
+        self.learner.stop()
         self.pipeline.model.close()
         self.indexer.stop()
         self.worker.submit("close the index", self.indexer.close)
@@ -213,6 +242,7 @@ def build_app(
     environment: Mapping[str, str] = os.environ,
     clock: Callable[[], datetime] = local_now,
     new_id: Callable[[], str] = new_session_id,
+    new_letters: Callable[[], str] = new_entry_letters,
 ) -> App:
     """Everything one run needs. Nothing heavy is loaded and nothing is written yet.
 
@@ -246,6 +276,23 @@ def build_app(
         monotonic=time.monotonic,
         off=_index_off(values, private, one_shot),
     )
+    times = Times(clock)
+    calendar = CalendarFile(data / "calendar.ics", clock=clock, new_id=new_letters)
+    memos = Memos(
+        data / "memos.jsonl",
+        clock=clock,
+        new_id=new_letters,
+        embedder=lambda: _embedder(values, data / "vectors.sqlite3"),
+    )
+    facts = Facts(data / "facts.jsonl", times=times, new_letters=new_letters)
+    retriever = Retriever(
+        indexer,
+        store,
+        counter,
+        facts_then=facts.bearing_on,
+        clock=clock,
+        monotonic=time.monotonic,
+    )
     pipeline = Pipeline(
         model=model,
         counter=counter,
@@ -254,14 +301,38 @@ def build_app(
         limits=_limits(values),
         # The model is looked up when it is used: /model may have changed it.
         compactor=_compactor(settings, lambda: pipeline.model, counter, profiles, clock),
-        retriever=Retriever(indexer, store, counter, clock=clock, monotonic=time.monotonic),
+        retriever=retriever,
+        tools=ToolRegistry(
+            GROUPS if values.tools.enabled else (),
+            ToolContext(calendar, memos, facts, times, retriever),
+        ),
+        tool_limits=ToolLimits(
+            values.tools.max_tool_rounds,
+            values.tools.max_tool_result_tokens,
+            values.tools.confirm,
+        ),
+        known=KnownFacts(facts, counter, values.budget.facts, asides.say).at,
+        giving_way=lambda: _giving_way(pipeline, learner),
         clock=clock,
         hand_over=lambda session, turn: None,
     )
-    afterwards = _Afterwards(
+    learner = Learner(
+        lambda: _fact_extractor(settings, pipeline, facts),
+        facts,
+        store,
+        submit=worker.submit,
+        say=asides.say,
+        clock=clock,
+        on=values.memory.learn and not private and not one_shot,
+        gives_way=not values.uses_endpoint,
+    )
+    promises = Promises(data / "promises.json", store.has)
+    afterwards = Afterwards(
         pipeline,
         worker,
         indexer,
+        learner,
+        promises,
         asides,
         title_by,
         read_prompt(settings.home, "title"),
@@ -275,84 +346,18 @@ def build_app(
         worker=worker,
         pipeline=pipeline,
         indexer=indexer,
+        calendar=calendar,
+        memos=memos,
+        facts=facts,
+        times=times,
+        learner=learner,
+        promises=promises,
         last_sessions=LastSessions(data / "terminals.json"),
         clock=clock,
         progress=progress,
         asides=asides,
         terminal=terminal_key(environment),
     )
-
-
-@dataclass(frozen=True)
-class _Afterwards:
-    """What happens to a finished turn while the user reads the reply."""
-
-    pipeline: Pipeline
-    worker: Worker
-    indexer: Indexer
-    asides: Asides
-    title_by: Literal["model", "words", "off"]
-    title_prompt: str
-    plans_ahead: bool
-    """Whether older turns are summarized in the background."""
-
-    def take(self, session: Session, turn: Turn) -> None:
-        for number in (turn.question.turn - 1, turn.question.turn):
-            # The one before, too, when it got no reply: nothing was handed over then.
-            exchange = session.exchange(number)
-            unanswered = exchange is not None and not exchange.assistant
-            if exchange and not session.private and (unanswered or number == turn.question.turn):
-                self.indexer.add(exchange)
-        reply, model = turn.reply, self.pipeline.model
-        if reply is None:
-            return
-        if usage := reply.usage:
-            self.worker.submit(
-                "compare token counts",
-                lambda: self.pipeline.profiles.measured(
-                    model.address,
-                    model.name,
-                    ours=turn.prompt.tokens,
-                    theirs=usage.prompt_tokens,
-                ),
-            )
-        if session.title is None and not session.private and self.title_by != "off":
-            session.rename(title_from_words(turn.question.text), by="auto")
-            if self.title_by == "model" and not reply.cut_short:
-                self.worker.submit("title the session", lambda: self._title(session, turn))
-        # Last, because it takes longest.
-        compactor = self.pipeline.compactor
-        plan = compactor.plan_ahead(session, turn.prompt.history_room) if self.plans_ahead else None
-        if plan is not None:
-            self.worker.submit("summarize older turns", lambda: self._compact(session, plan))
-
-    def _compact(self, session: Session, plan: CompactionPlan) -> None:
-        try:
-            done = self.pipeline.compactor.compact(session, plan)
-        except CompactionStopped as stopped:
-            log.info("%s", stopped)
-        except CompactionError as error:
-            self.asides.say(str(error))
-        else:
-            self.asides.say(
-                f"{done.messages} older messages are summarized ({done.tokens_before:,} tokens → "
-                f"{done.tokens_after:,}). /compact show shows it, /compact undo takes it back."
-            )
-
-    def _title(self, session: Session, turn: Turn) -> None:
-        question, reply = turn.question.text, turn.reply.text if turn.reply else ""
-        messages = (
-            Message(role="system", content=self.title_prompt),
-            Message(role="user", content=f"User: {question[:2000]}\n\nAssistant: {reply[:2000]}"),
-        )
-        parts = self.pipeline.model.stream(messages, max_tokens=TITLE_TOKENS)
-        try:
-            title = title_from_reply("".join(part.text for part in parts))
-        except ChatModelError as error:
-            log.warning("No title from the model: %s", type(error).__name__)
-            return
-        if title:
-            session.rename(title, by="auto")
 
 
 def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> ChatModel:
@@ -460,6 +465,33 @@ def _compactor(
         ),
         gives_way=not settings.values.uses_endpoint,
     )
+
+
+def _fact_extractor(settings: LoadedSettings, pipeline: Pipeline, facts: Facts) -> FactExtractor:
+    from assistant.memory.fact_extractor import FactExtractor
+
+    def window() -> int:
+        profile = pipeline.profile()
+        return profile.ours(profile.window)
+
+    return FactExtractor(
+        lambda: pipeline.model.another(settings.values.memory.summary_model),
+        facts,
+        pipeline.counter,
+        {
+            language: read_prompt(settings.home, f"facts.{language}")
+            for language in get_args(Language)
+        },
+        window=window,
+        approve=settings.values.memory.approve,
+    )
+
+
+@contextmanager
+def _giving_way(pipeline: Pipeline, learner: Learner) -> Iterator[None]:
+    """While a reply is wanted, nothing else uses a model that can't do two things at once."""
+    with pipeline.compactor.giving_way(), learner.giving_way():
+        yield
 
 
 def _embedder(values: Settings, cache: Path) -> Embedder | None:

@@ -31,6 +31,8 @@ class Recollection(msgspec.Struct, frozen=True):
     """Those in the text, in the order of time."""
     passed_over: tuple[Recalled, ...] = ()
     """The best of those that are not, best first."""
+    facts: tuple[Fact, ...] = ()
+    """Facts that held, or were said, at the time the question is about."""
     dates: str = ""
     """The days the question names, where it names any."""
     problem: str = ""

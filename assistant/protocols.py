@@ -310,6 +310,9 @@ class Calendar(Protocol):
     def cancel(self, event_id: str, scope: Scope | None = None) -> Written[Event]:
         """Take an event, or one occurrence of it, out of the calendar."""
 
+    def to_dos(self) -> Sequence[tuple[str, datetime | None]]:
+        """Tasks in the file that are not done, as other programs put them there: title and due."""
+
 
 class MemoStore(Protocol):
     """The user's memos. Raises only `EntryError`s. Every method sees what other processes wrote."""
@@ -339,6 +342,22 @@ class MemoStore(Protocol):
         """
 
 
+class FactProposal(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was learnt from a conversation and waits for the user's word."""
+
+    id: str
+    text: str
+    """The new fact; of a proposal to end one, that fact's text."""
+    kind: FactKind
+    said: datetime
+    source: str
+    """The turn it comes from, `<session>.<turn>`."""
+    replaces: str | None = None
+    """The fact that the new one takes the place of, where that was said."""
+    ends: str | None = None
+    """The fact that is to end, without another in its place."""
+
+
 class FactStore(Protocol):
     """What is known about the user. Raises only `EntryError`s. Sees what others wrote."""
 
@@ -350,15 +369,18 @@ class FactStore(Protocol):
         valid_from: datetime | None = None,
         valid_until: datetime | None = None,
         source: str = "",
+        said: datetime | None = None,
+        replaces: str | None = None,
     ) -> Written[Fact]:
         """Keep a fact. Of one on the same thing, said earlier, it takes the place: that one gets an
         end date and is the result's `before`. Raises WrongEntry for a secret: a key, a card number,
         a password. What is known already word for word is written no second time (`before` is
-        `after` then).
+        `after` then). `said` is now unless given; `replaces` names a fact that it takes the place
+        of, whatever the wording.
         """
 
-    def forget(self, fact_id: str) -> Written[Fact]:
-        """End a fact now. It stays in the history; erasing is another thing."""
+    def forget(self, fact_id: str, *, at: datetime | None = None) -> Written[Fact]:
+        """End a fact, now unless told when. It stays in the history; erasing is another thing."""
 
     def get(self, fact_id: str) -> Fact: ...
 
@@ -367,6 +389,24 @@ class FactStore(Protocol):
 
     def near(self, text: str, most: int = 5) -> Sequence[Fact]:
         """The facts nearest to a text, ended ones included, best first; empty when none is."""
+
+    def bearing_on(self, question: str, now: datetime, most: int = 5) -> Sequence[Fact]:
+        """For a question about then, the facts near it that held, or were said, at that time.
+
+        Best first, ended ones included. Empty for a question that names no time in the past.
+        """
+
+    def history(self, words: str = "") -> Sequence[Fact]:
+        """All facts, the newest first, ended ones included; with words, those that hold all."""
+
+    def pending(self) -> Sequence[FactProposal]:
+        """What waits for the user's word, in the order it was learnt."""
+
+    def approve(self, proposal_id: str) -> Written[Fact]:
+        """Keep what was proposed. Raises NoSuchEntry when nothing with that id waits."""
+
+    def refuse(self, proposal_id: str) -> FactProposal:
+        """Drop what was proposed; it is not proposed again."""
 
 
 class Times(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -112,6 +113,8 @@ class Pipeline:
     tool_limits: ToolLimits
     known: Callable[[datetime], Known]
     """What is known about the user and stands in every prompt, at a moment."""
+    giving_way: Callable[[], AbstractContextManager[None]]
+    """Held while a reply is wanted: what uses the same model in the background ends."""
     clock: Callable[[], datetime]
     hand_over: Callable[[Session, Turn], None]
     """Takes the finished turn to the worker: what it need not wait for."""
@@ -306,7 +309,7 @@ def _stream_reply(
     longest = pipeline.profile().theirs(prompt.reserve)
     session.stream_starts(asked.turn, model.name)
     try:
-        with pipeline.compactor.giving_way():
+        with pipeline.giving_way():
             for part in model.stream(
                 prompt.messages, tools=prompt.tools, may_call=may_call, max_tokens=longest
             ):

@@ -11,6 +11,7 @@ model; `settings` is whatever the settings and the environment name.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import statistics
@@ -54,8 +55,16 @@ class VagueModel:
     def load(self) -> None:
         pass
 
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        return json.dumps(tools)
+
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         chinese = "记录" in messages[0].text
         yield ReplyPart(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import cycle
 
@@ -33,8 +34,16 @@ class InstantModel:
     def load(self) -> None:
         pass
 
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        return json.dumps(tools)
+
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         for word in next(self._replies).split(" "):
             yield ReplyPart(f"{word} ")
@@ -56,7 +65,12 @@ class InstantSummarizer(InstantModel):
     """Answers with notes of an ordinary length, in the language it is asked in."""
 
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         # No two summaries are the same, as no two of a model's are.
         size = f"- {len(messages[-1].text)}\n"

@@ -143,10 +143,15 @@ class MeasuredModel(InstantModel):
         self._stages = stages
 
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         self._stages.reach("stream")
-        yield from super().stream(messages, tools=tools, max_tokens=max_tokens)
+        yield from super().stream(messages, tools=tools, may_call=may_call, max_tokens=max_tokens)
         self._stages.reach("keep")
 
 

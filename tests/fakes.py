@@ -37,12 +37,13 @@ class FakeClock:
 class FakeIds:
     """Ids that count up."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "s") -> None:
+        self._prefix = prefix
         self._last = 0
 
     def __call__(self) -> str:
         self._last += 1
-        return f"s{self._last}"
+        return f"{self._prefix}{self._last}"
 
 
 @dataclass

@@ -2,14 +2,18 @@
 
 you: a line typed · model: the reply it gets (`!` and a class name raises that error) · sees: what
 the screen shows · not sees: what it doesn't · sent: what the model was sent · not sent: what not ·
-restart: the program ends and the same session is resumed.
+calls: the tool the model asks for instead, with its arguments · answers: yes or no, to what is asked
+from then on · now: the moment it is · restart: the program ends and the same session is
+resumed · begins: the program ends and a new session begins.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -20,7 +24,7 @@ from assistant.terminal.line_editor import PipedLines
 from assistant.terminal.render import Screen
 from assistant.terminal.repl import Repl
 from assistant.terminal.start import Options, farewell, greet, open_session
-from tests.fakes import FakeChatModel, FakeClock, FakeIds
+from tests.fakes import FakeChatModel, FakeClock, FakeIds, calling
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 
@@ -32,7 +36,9 @@ class Player:
         self.home = home
         self.model = FakeChatModel()
         self.clock, self.ids = FakeClock(), FakeIds()
+        self.letters = FakeIds("k")
         self.answers = io.StringIO()
+        self.says_yes = True
         self._start(Options())
 
     def _start(self, options: Options) -> None:
@@ -40,7 +46,12 @@ class Player:
             self.home, {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, {"memory.index": False}
         )
         self.app: App = build_app(
-            settings, titles="words", environment={}, clock=self.clock, new_id=self.ids
+            settings,
+            titles="words",
+            environment={},
+            clock=self.clock,
+            new_id=self.ids,
+            new_letters=self.letters,
         )
         self.app.pipeline.model = self.model
         self.screen = Screen(self.answers, self.answers)
@@ -48,7 +59,7 @@ class Player:
         assert session is not None
         self.context = self.app.context(session)
         greet(self.app, session, self.screen)
-        self.repl = Repl(self.app, self.context, PipedLines(io.StringIO("y\n" * 20)), self.screen)
+        self.repl = Repl(self.app, self.context, _Answers(self), self.screen)
 
     def you(self, text: str) -> None:
         self._clear()
@@ -61,6 +72,22 @@ class Player:
             self.model.replies.append(error)
         else:
             self.model.replies.append(text.replace("\\n", "\n"))
+
+    def calls(self, text: str) -> None:
+        name, _, arguments = text.partition(" ")
+        self.model.replies.append(calling((name, arguments)))
+
+    def answers_with(self, text: str) -> None:
+        self.says_yes = text == "yes"
+
+    def now(self, text: str) -> None:
+        moment, _, zone = text.rpartition(" ")
+        self.clock.now = datetime.fromisoformat(moment).replace(tzinfo=ZoneInfo(zone))
+
+    def begins(self, text: str) -> None:
+        self.end()
+        self._clear()
+        self._start(Options())
 
     def sees(self, text: str) -> None:
         assert text in self.answers.getvalue()
@@ -94,30 +121,45 @@ class Player:
         return "\n".join(message.text for message in self.model.sent[-1])
 
 
+class _Answers(PipedLines):
+    """Answers every question as the scenario says."""
+
+    def __init__(self, player: Player) -> None:
+        super().__init__(io.StringIO())
+        self._player = player
+
+    def confirm(self, question: str) -> bool:
+        self._player.screen.say(question)
+        return self._player.says_yes
+
+
 def play(path: Path, player: Player) -> None:
     steps: dict[str, Callable[[str], None]] = {
         "you": player.you,
-        "model": player.model_says,
         "sees": player.sees,
         "not sees": player.not_sees,
         "sent": player.sent,
         "not sent": player.not_sent,
+        "answers": player.answers_with,
+        "now": player.now,
         "restart": player.restart,
+        "begins": player.begins,
     }
+    replies = {"model": player.model_says, "calls": player.calls}
     lines = path.read_text("utf-8").splitlines()
     # A question comes after the reply it will get, whatever order the story tells them in.
     for number, line in enumerate(lines, 1):
         kind, colon, text = line.partition(":")
-        if not colon or kind not in steps:
+        if not colon or kind not in (*steps, *replies):
             assert not line.strip() or number == 1, f"{path.name}:{number}: no step: {line}"
             continue
         if kind == "you":
             for following in lines[number:]:
                 next_kind, _, reply = following.partition(":")
-                if next_kind != "model":
+                if next_kind not in replies:
                     break
-                player.model_says(reply.strip())
-        if kind != "model":
+                replies[next_kind](reply.strip())
+        if kind not in replies:
             steps[kind](text.strip())
 
 

@@ -94,6 +94,7 @@ class Talk:
             tools=ToolRegistry([], cast("ToolContext", None)),
             tool_limits=ToolLimits(),
             known=lambda now: Known(),
+            giving_way=lambda: self.pipeline.compactor.giving_way(),
             hand_over=lambda session, turn: self.handed_over.append(turn),
         )
         # One token is one character here: no factor between ours and the model's.

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from assistant.commands import compaction, context_window, general, history, recall, session
+from assistant.commands import (
+    compaction,
+    context_window,
+    facts,
+    general,
+    history,
+    memos,
+    recall,
+    session,
+    tools,
+)
 from assistant.commands.registry import CommandRegistry
 
 GROUPS = (
     session.group,
     history.group,
+    memos.group,
+    facts.group,
+    tools.group,
     recall.group,
     compaction.group,
     context_window.group,

@@ -35,6 +35,8 @@ class CommandContext:
     times: Times
     opened: Callable[[Session], None]
     """Told when another session becomes the one at hand."""
+    left: Callable[[Session], None]
+    """Told of the one that is left, once it is closed."""
     last_turn: Turn | None = None
     changes: list[Change] = field(default_factory=list)
     """What /undo-last can take back, the newest last."""
@@ -57,6 +59,7 @@ class CommandContext:
                 "changed. Make room on the disk and say something, or leave with /exit."
             )
         self.session.close()
+        self.left(self.session)
         self.session = session
         self.last_turn = None
         self.opened(session)

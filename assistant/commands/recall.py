@@ -11,7 +11,7 @@ from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
 from assistant.memory.indexer import Indexer, IndexStatus
 from assistant.messages import Recalled
-from assistant.prompt import Recollection
+from assistant.prompt import Prompt, Recollection
 
 group = CommandGroup("Recall")
 
@@ -53,6 +53,7 @@ def why(context: CommandContext, argument: str) -> Output:
         f"{one.name} {mark}{one.tokens:,}" for one in prompt.sections if one.tokens
     )
     lines = [f"Turn {turn.question.turn}: {mark}{prompt.tokens:,} tokens were sent.", sections]
+    lines += _facts_told(prompt)
     if prompt.left_out:
         summarized = any(one.name == "summary" and one.tokens for one in prompt.sections)
         stands = " The summary stands for the oldest of them." if summarized else ""
@@ -126,11 +127,27 @@ def status_table(status: IndexStatus) -> Table:
     return Table(("memory index", ""), [row for row in rows if row[1]], note=status.detail)
 
 
+def _facts_told(prompt: Prompt) -> Sequence[str]:
+    """Which facts stood in the prompt, and which found no room."""
+    told = []
+    if prompt.facts:
+        told.append(f"Facts about you in it: {', '.join(one.id for one in prompt.facts)}.")
+    if prompt.facts_left_out:
+        left = "; ".join(f"{one.id} {_excerpt(one.text)}" for one in prompt.facts_left_out[:5])
+        more = len(prompt.facts_left_out) - 5
+        told.append(
+            f"No room was left for {count_text(len(prompt.facts_left_out), 'fact')}: {left}"
+            f"{f' and {more} more' if more > 0 else ''}. budget.facts makes room."
+        )
+    return told
+
+
 def _told(recollection: Recollection, *before: str) -> Text:
     """What was recalled and what was passed over, each with where it was said and its score."""
     lines = [*before]
     if recollection.dates:
         lines.append(f"Days named in the question: {recollection.dates}.")
+    lines += [f"Known of that time: {one.id}: {one.text}" for one in recollection.facts]
     if recollection.items:
         lines += ["", "Recalled:", *(line for one in recollection.items for line in _lines(one))]
     else:

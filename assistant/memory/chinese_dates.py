@@ -25,7 +25,7 @@ from assistant.memory.date_ranges import (
     whole_month,
 )
 
-_DIGITS = "零一二三四五六七八九"
+DIGITS = "零一二三四五六七八九"
 _SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
 _YEARS = {"大前年": -3, "前年": -2, "去年": -1, "今年": 0, "本年": 0, "明年": 1, "后年": 2}
 _WEEKS = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1, "下下": 2}
@@ -39,14 +39,14 @@ _UNITS: dict[str, Unit] = {
     "年": "year",
 }
 
-_NUMERALS = "一二两三四五六七八九十"
-_NUMBER = rf"(?:[0-9]{{1,3}}|[{_NUMERALS}]{{1,3}})"
+NUMERALS = "一二两三四五六七八九十"
+_NUMBER = rf"(?:[0-9]{{1,3}}|[{NUMERALS}]{{1,3}})"
 _MONTH = rf"(?P<month>{_NUMBER})月"
 _DAY = rf"(?P<day>{_NUMBER})[日号]"
 _UNIT = "(?P<unit>天|周|个?星期|个?礼拜|个月|年)"
 
 #: Not before a number that goes on to the left, or that counts something each year or month.
-_ALONE = rf"(?<![0-9零〇{_NUMERALS}百千万第几数每年月点.:/-])"
+_ALONE = rf"(?<![0-9零〇{NUMERALS}百千万第几数每年月点.:/-])"
 
 #: 过去年轻 and 如今年轻 are no years, nor is 三年前年底.
 _WHICH_YEAR = (
@@ -66,19 +66,19 @@ _WEEKDAY = "(?P<weekday>[一二三四五六日]|(?<=[期拜])天)"
 _OTHER_WORD = "[边围期到密转旋游岁刊报年长常记程志历气直起共样次些个点块元名位]"
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     """Up to 99. Raises ValueError for what is no number, such as 一二."""
     if text.isdecimal() and text.isascii():
         return int(text)
     tens, ten, ones = text.replace("两", "二").partition("十")
     if not ten:
-        return _DIGITS.index(tens)
-    return 10 * (_DIGITS.index(tens) if tens else 1) + (_DIGITS.index(ones) if ones else 0)
+        return DIGITS.index(tens)
+    return 10 * (DIGITS.index(tens) if tens else 1) + (DIGITS.index(ones) if ones else 0)
 
 
 def _span(text: str) -> tuple[int, int]:
     """The least and the most that a number may mean: 几 is two to six."""
-    return (2, 6) if text in ("几", "数", "些") else (_number(text), _number(text))
+    return (2, 6) if text in ("几", "数", "些") else (number(text), number(text))
 
 
 def _named_year(match: re.Match[str], today: date) -> int | None:
@@ -92,11 +92,11 @@ def _named_year(match: re.Match[str], today: date) -> int | None:
 def _year(text: str) -> int:
     if text.isascii():
         return int(text)
-    return int("".join(str(_DIGITS.index(digit)) for digit in re.sub("[〇○]", "零", text)))
+    return int("".join(str(DIGITS.index(digit)) for digit in re.sub("[〇○]", "零", text)))
 
 
 def _date(match: re.Match[str], today: date) -> DateRange:
-    month, day, year = _number(match["month"]), _number(match["day"]), _named_year(match, today)
+    month, day, year = number(match["month"]), number(match["day"]), _named_year(match, today)
     if year is not None:
         return one_day(date(year, month, day))
     return latest(lambda year: one_day(date(year, month, day)), today)
@@ -104,11 +104,11 @@ def _date(match: re.Match[str], today: date) -> DateRange:
 
 def _day_of_month(match: re.Match[str], today: date) -> DateRange:
     months = _WEEKS[match["which"]]
-    return one_day(moved(today, months=months, day=1).replace(day=_number(match["day"])))
+    return one_day(moved(today, months=months, day=1).replace(day=number(match["day"])))
 
 
 def _month(match: re.Match[str], today: date) -> DateRange:
-    month, year = _number(match["month"]), _named_year(match, today)
+    month, year = number(match["month"]), _named_year(match, today)
     if year is not None:
         return whole_month(year, month)
     return latest(lambda year: whole_month(year, month), today)
@@ -166,11 +166,11 @@ CHINESE: tuple[tuple[str, Resolve], ...] = (
     # 5号那天; a number and 号 alone may be a house, a line, a size
     (
         rf"{_ALONE}{_DAY}(?=那天|这天|那晚|当天|早上|上午|中午|下午|晚上|夜里|凌晨|我|你|咱)",
-        lambda match, today: latest_in_month(_number(match["day"]), today),
+        lambda match, today: latest_in_month(number(match["day"]), today),
     ),
     # 3月, 去年三月份; not 三月后, 五月天, 一月一次
     (
-        rf"(?:{_OF_YEAR}|{_ALONE}){_MONTH}份?(?![0-9零{_NUMERALS}龄后内前天怀革])",
+        rf"(?:{_OF_YEAR}|{_ALONE}){_MONTH}份?(?![0-9零{NUMERALS}龄后内前天怀革])",
         _month,
     ),
     # 上个月, 这个月; not 晚上月亮
@@ -183,18 +183,18 @@ CHINESE: tuple[tuple[str, Resolve], ...] = (
     (rf"{_WHICH}{_WEEK}(?:(?P<end>末)|{_WEEKDAY})?(?!{_OTHER_WORD})", _week),
     # 周三, 星期三; not 每周三, 周三到周五
     (
-        rf"(?<![0-9{_NUMERALS}几每逢个半整全单双隔至到~-]){_WEEK}{_WEEKDAY}"
+        rf"(?<![0-9{NUMERALS}几每逢个半整全单双隔至到~-]){_WEEK}{_WEEKDAY}"
         rf"(?!{_OTHER_WORD}|[至到~-])",
         lambda match, today: latest_weekday(_weekday_number(match), today),
     ),
     # 周末; not 每个周末
     (
-        rf"(?<![0-9{_NUMERALS}几每逢个])周末(?!愉快|快乐)",
+        rf"(?<![0-9{NUMERALS}几每逢个])周末(?!愉快|快乐)",
         lambda match, today: latest_weekend(today),
     ),
     # 三天前, 两个月以前, 几周之前
     (
-        rf"(?<![0-9.第前后{_NUMERALS}百千万半])(?P<number>{_NUMBER}|几|数){_UNIT}"
+        rf"(?<![0-9.第前后{NUMERALS}百千万半])(?P<number>{_NUMBER}|几|数){_UNIT}"
         r"(?:以前|之前|前)(?!后)",
         _ago,
     ),

@@ -26,12 +26,12 @@ from assistant.memory.date_ranges import (
     whole_month,
 )
 
-_MONTH_NAMES = (
+MONTH_NAMES = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
 )
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY_NAMES = "|".join(_WEEKDAYS)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAY_NAMES = "|".join(WEEKDAYS)
 _SEASONS = {
     "spring": "spring",
     "summer": "summer",
@@ -40,7 +40,7 @@ _SEASONS = {
     "winter": "winter",
 }
 #: The least and the most that a number in words may mean.
-_NUMBERS = {
+NUMBERS = {
     **{word: (1, 1) for word in ("a", "an", "one")},
     **{word: (2, 3) for word in ("a couple of", "couple of", "a couple", "couple")},
     **{word: (2, 6) for word in ("a few", "few", "several")},
@@ -57,9 +57,9 @@ _NUMBERS = {
     "twelve": (12, 12),
 }
 
-_NUMBER = rf"(?P<number>[0-9]{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
+_NUMBER = rf"(?P<number>[0-9]{{1,3}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})"
 _UNIT = r"(?P<unit>day|week|month|year)s?"
-_MONTH = rf"(?P<month>{_MONTH_NAMES})\.?"
+_MONTH = rf"(?P<month>{MONTH_NAMES})\.?"
 _DAY = r"(?P<day>[0-3]?[0-9])"
 _TH = "(?:st|nd|rd|th)"
 _YEAR = r"(?P<year>(?:19|20)[0-9]{2}(?![0-9A-Za-z]))"
@@ -81,8 +81,8 @@ def _named_year(match: re.Match[str], today: date) -> int | None:
     return None
 
 
-def _month_number(match: re.Match[str]) -> int:
-    return "janfebmaraprmayjunjulaugsepoctnovdec".index(match["month"][:3].lower()) // 3 + 1
+def month_number(name: str) -> int:
+    return "janfebmaraprmayjunjulaugsepoctnovdec".index(name[:3].lower()) // 3 + 1
 
 
 def _small_verb(match: re.Match[str]) -> bool:
@@ -98,7 +98,7 @@ def _may_be_a_verb(match: re.Match[str]) -> bool:
 
 
 def _date(match: re.Match[str], today: date) -> DateRange | None:
-    month, day, year = _month_number(match), int(match["day"]), _named_year(match, today)
+    month, day, year = month_number(match["month"]), int(match["day"]), _named_year(match, today)
     if year is not None:
         return one_day(date(year, month, day))
     if not match["sure"] and not match["sure_too"] and _may_be_a_verb(match):
@@ -119,7 +119,7 @@ def _day_and_month_in_digits(match: re.Match[str], today: date) -> DateRange | N
 
 
 def _month(match: re.Match[str], today: date) -> DateRange | None:
-    month, year = _month_number(match), _named_year(match, today)
+    month, year = month_number(match["month"]), _named_year(match, today)
     if year is not None:
         return whole_month(year, month)
     return latest(lambda year: whole_month(year, month), today)
@@ -127,7 +127,7 @@ def _month(match: re.Match[str], today: date) -> DateRange | None:
 
 def _which_month(match: re.Match[str], today: date) -> DateRange | None:
     """That of last May is over, that of this May is this year's."""
-    which, month = match["which"].lower(), _month_number(match)
+    which, month = match["which"].lower(), month_number(match["month"])
     if which not in ("last", "this") or _may_be_a_verb(match):
         return None
     if which == "this":
@@ -145,7 +145,7 @@ def _day_of_month(match: re.Match[str], today: date) -> DateRange:
 
 
 def _weekday(match: re.Match[str], today: date) -> DateRange | None:
-    which, weekday = match["which"].lower(), _WEEKDAYS.index(match["weekday"].lower())
+    which, weekday = match["which"].lower(), WEEKDAYS.index(match["weekday"].lower())
     if which == "this":
         return weekday_of_week(0, weekday, today)
     if which in ("on", "last", "past", "this past"):
@@ -155,7 +155,7 @@ def _weekday(match: re.Match[str], today: date) -> DateRange | None:
 
 def _weekday_of_last_week(match: re.Match[str], today: date) -> DateRange:
     weekday = match["weekday"] or match["weekday_after"]
-    return weekday_of_week(-1, _WEEKDAYS.index(weekday.lower()), today)
+    return weekday_of_week(-1, WEEKDAYS.index(weekday.lower()), today)
 
 
 def _weekend(match: re.Match[str], today: date) -> DateRange | None:
@@ -202,7 +202,7 @@ def _unit(match: re.Match[str]) -> Unit:
 def _span(number: str) -> tuple[int, int]:
     if number.isdecimal():
         return int(number), int(number)
-    return _NUMBERS[number.lower()]
+    return NUMBERS[number.lower()]
 
 
 def _on(days_back: int) -> Resolve:
@@ -257,7 +257,7 @@ ENGLISH: tuple[tuple[str, Resolve], ...] = (
     (
         rf"\b(?P<which>on|last|past|this past|this coming|this|next|coming|every|each) "
         rf"(?P<weekday>{_WEEKDAY_NAMES})\b"
-        rf"(?!,? (?:the )?(?:[0-9]|next\b|after\b|{_MONTH_NAMES}))",
+        rf"(?!,? (?:the )?(?:[0-9]|next\b|after\b|{MONTH_NAMES}))",
         _weekday,
     ),
     # on Tuesday last week, last week on Tuesday

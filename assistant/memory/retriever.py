@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assistant.errors import EmbedderError, MemoryIndexError
+from assistant.errors import EmbedderError, EntryError, MemoryIndexError
 from assistant.memory.assembly import Shares
 from assistant.memory.indexer import Indexer, digest
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.messages import Exchange, Recalled
+from assistant.messages import Exchange, Fact, Recalled
 from assistant.prompt import Recollection
 from assistant.protocols import IndexRow, TokenCounter
 
@@ -74,6 +74,7 @@ class Retriever:
         store: SessionStore,
         counter: TokenCounter,
         *,
+        facts_then: Callable[[str, datetime], Sequence[Fact]] = lambda question, now: (),
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
         patience: float = PATIENCE,
@@ -81,6 +82,7 @@ class Retriever:
         self._indexer = indexer
         self._store = store
         self._counter = counter
+        self._facts_then = facts_then
         self._clock = clock
         self._monotonic = monotonic
         self._patience = patience
@@ -147,15 +149,36 @@ class Retriever:
         rows = self._allowed(candidates.rows, digests, ids)
         ranked = rank(question, rows, candidates.statistics)
         relevant = worth_recalling(question, ranked)
-        chosen = self._fitting(question, relevant, room)
+        facts, told = self._told_then(query.text, now, room)
+        chosen = self._fitting(question, relevant, room - self._counter.count(told))
         return Recollection(
             query=query.whole,
-            text=recalled_text(chosen, zone),
+            text="\n".join(part for part in (told, recalled_text(chosen, zone)) if part),
+            facts=facts,
             items=tuple(_recalled(one) for one in chosen),
             passed_over=_passed_over(ranked, relevant, chosen),
             dates=", ".join(map(_days, question.dates)),
             problem=candidates.problem,
         )
+
+    def _told_then(self, question: str, now: datetime, room: int) -> tuple[tuple[Fact, ...], str]:
+        """For a question about then: the facts of that time, and as lines with their dates."""
+        from assistant.memory.fact_text import fact_line
+        from assistant.memory.language import language_of
+
+        try:
+            found = self._facts_then(question, now)
+        except EntryError as error:
+            self._indexer.say_once(str(error))
+            return (), ""
+        facts: list[Fact] = []
+        lines: list[str] = []
+        for fact in found:
+            line = fact_line(fact, language_of(fact.text))
+            if self._counter.count("\n".join([*lines, line])) <= room // 2:
+                facts.append(fact)
+                lines.append(line)
+        return tuple(facts), "\n".join(lines)
 
     def _allowed(
         self, rows: Sequence[IndexRow], digests: Set[str], ids: Set[str]

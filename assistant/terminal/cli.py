@@ -13,7 +13,7 @@ from assistant.terminal.exit_codes import ExitCode
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a bug, 2 wrong usage, 3 configuration, 4 session, 5 model or endpoint, "
-    "6 message too big, 7 memory index, 130 stopped."
+    "6 message too big, 7 memory index, 8 calendar, memo or fact, 130 stopped."
 )
 
 cli = typer.Typer(
@@ -33,6 +33,9 @@ index = typer.Typer(
     help="Look at the memory index, or make it anew.", rich_markup_mode=None, no_args_is_help=True
 )
 cli.add_typer(index, name="index")
+
+memo = typer.Typer(help="Keep, find and delete memos.", rich_markup_mode=None, no_args_is_help=True)
+cli.add_typer(memo, name="memo")
 
 SessionOption = Annotated[
     str | None,
@@ -114,6 +117,17 @@ def ask(
 
 
 @cli.command()
+def agenda(
+    days: Annotated[int, typer.Option("--days", "-n", min=1, help="How many days.")] = 7,
+    as_json: Annotated[bool, typer.Option("--json", help="A list of events.")] = False,
+) -> None:
+    """What the calendar holds from today on."""
+    from assistant.terminal import agenda_commands
+
+    _finish(lambda: agenda_commands.show_agenda(days, as_json))
+
+
+@cli.command()
 def setup() -> None:
     """Choose which model answers, try it, and write it down."""
     from assistant.terminal.setup import run_setup
@@ -173,6 +187,50 @@ def rebuild_index() -> None:
     from assistant.terminal import index_commands
 
     _finish(index_commands.rebuild)
+
+
+@memo.command("list")
+def list_memos(
+    tag: Annotated[
+        str | None, typer.Option("--tag", "-t", help="Only those filed under it.")
+    ] = None,
+) -> None:
+    """The newest memos."""
+    from assistant.terminal import memo_commands
+
+    _finish(lambda: memo_commands.show_list(tag))
+
+
+@memo.command("add")
+def add_memo(
+    text: Annotated[str, typer.Argument(help="What to keep; - takes what is piped in.")],
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", help="File it under this; more than once.")
+    ] = None,
+) -> None:
+    """Keep a memo; its id goes to stdout."""
+    from assistant.terminal import memo_commands
+
+    _finish(lambda: memo_commands.add(text, tags or ()))
+
+
+@memo.command("search")
+def search_memos(words: Annotated[str, typer.Argument(help="What it is about.")]) -> None:
+    """Find memos, by words and by meaning."""
+    from assistant.terminal import memo_commands
+
+    _finish(lambda: memo_commands.search(words))
+
+
+@memo.command("delete")
+def delete_memo(
+    memo_id: Annotated[str, typer.Argument(metavar="ID", help="As `memo list` gives it.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a memo."""
+    from assistant.terminal import memo_commands
+
+    _finish(lambda: memo_commands.delete(memo_id, yes))
 
 
 def _finish(action: Callable[[], int]) -> None:

@@ -9,6 +9,7 @@ from assistant.errors import (
     ChatModelError,
     CommandError,
     ConfigError,
+    EntryError,
     MemoryIndexError,
     MessageTooBig,
     NotConfigured,
@@ -27,6 +28,7 @@ class ExitCode(IntEnum):
     MODEL = 5
     TOO_BIG = 6
     INDEX = 7
+    ENTRY = 8
     INTERRUPTED = 130
 
 
@@ -39,6 +41,7 @@ CODES: tuple[tuple[type[AssistantError], ExitCode], ...] = (
     (ChatModelError, ExitCode.MODEL),
     (MessageTooBig, ExitCode.TOO_BIG),
     (MemoryIndexError, ExitCode.INDEX),
+    (EntryError, ExitCode.ENTRY),
 )
 
 

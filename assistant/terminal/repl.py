@@ -52,7 +52,7 @@ class Repl:
     def _started(self) -> None:
         """The prompt is there: what start-up put off begins now, beside the user's typing."""
         gc.enable()
-        self._app.warm_up()
+        self._app.warm_up(self._context.session.id)
 
     def handle(self, line: str) -> bool:
         """One line; False when the user leaves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -147,8 +147,20 @@ def greet(app: App, session: Session, screen: Screen) -> None:
     if session.turns:
         screen.recap(recap(session, app.settings.values.session.recap))
         screen.say(_ago(session, app.clock()))
+    for line in _due(app, session):
+        screen.say(line)
     if session.unanswered is not None and not session.read_only:
         screen.notice("Your last message has no reply. /retry asks it again.")
+
+
+def _due(app: App, session: Session) -> Sequence[str]:
+    """What is due and what was promised; nothing of that in a session that goes on."""
+    if not app.settings.values.session.digest or session.turns:
+        return ()
+    from assistant.commands.digest import digest
+
+    now = app.clock()
+    return digest(app.calendar, app.promises.lately(now, not_in=session.id), now)
 
 
 def _ago(session: Session, now: datetime) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from assistant.errors import NoSuchEntry
 from assistant.messages import Fact
 from assistant.protocols import Change, Times
 from assistant.tools.arguments import named
@@ -57,19 +58,34 @@ def remember(
 @group.tool(changes=True)
 def forget_fact(
     context: ToolContext,
-    id: Annotated[str, Meta(description="the fact's id")],
+    id: Annotated[str, Meta(description="the fact's id, or its words")],
 ) -> Proposal:
     """End a fact about the user that holds no longer."""
-    old: Fact = context.facts.get(id)
+    old = _named_fact(context, id)
 
     def carry_out() -> ToolResult:
-        written = context.facts.forget(id)
+        written = context.facts.forget(old.id)
         return ToolResult(
             f"Ended: {old.text}. It stays in the history.",
             Change(f"fact ended: {old.text}", written.undo),
         )
 
     return Proposal(f"End the fact “{old.text}”?", carry_out)
+
+
+def _named_fact(context: ToolContext, words: str) -> Fact:
+    """The fact with this id; else the one in force that is nearest to the words.
+
+    A prompt has the facts without their ids. The user sees which one is meant before it ends.
+    """
+    try:
+        return context.facts.get(words)
+    except NoSuchEntry:
+        now = context.times.now()
+        near = next((one for one in context.facts.near(words) if one.holds(now)), None)
+        if near is None:
+            raise
+        return near
 
 
 def _day(field: str, times: Times, text: str) -> datetime | None:

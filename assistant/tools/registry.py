@@ -226,9 +226,8 @@ def _flat(schema: dict[str, Any]) -> dict[str, Any]:
 def _type_name(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return " or ".join(schema["enum"])
-    return {"string": "text", "integer": "whole number", "array": "list of texts"}.get(
-        schema["type"], schema["type"]
-    )
+    kind = str(schema["type"])
+    return {"string": "text", "integer": "whole number", "array": "list of texts"}.get(kind, kind)
 
 
 def _in_words(error: msgspec.ValidationError) -> str:

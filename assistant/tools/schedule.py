@@ -188,8 +188,9 @@ def _changes(times: Times, old: Event, start: str, end: str) -> tuple[EventChang
         return EventChanges(end=until), None
     moment = named("start", lambda: times.moment(start))
     if not moment.dated:
-        midnight = old.start.replace(hour=0, minute=0, second=0, microsecond=0)
-        moment = named("start", lambda: times.moment(start, midnight))
+        # Just before its day begins: the next such time is then one of that day.
+        before = old.start.replace(hour=0, minute=0, second=0) - timedelta(seconds=1)
+        moment = named("start", lambda: times.moment(start, before))
     return (
         EventChanges(
             start=moment.start,

@@ -1,0 +1,121 @@
+"""Looking for facts in conversations, on the worker: when they are summarized or left."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from assistant.errors import ChatModelError, EntryError, SessionError
+from assistant.memory.facts import Facts
+from assistant.memory.session_store import SessionStore
+from assistant.worker import Job
+
+if TYPE_CHECKING:
+    from assistant.memory.fact_extractor import Extraction, FactExtractor
+
+log = logging.getLogger(__name__)
+
+#: Sessions left in earlier runs that are looked at after a start, and how old they may be.
+MOST_LEFT = 5
+LATELY = timedelta(days=30)
+
+
+class Learner:
+    """Has the extractor look at sessions, one after the other. What it finds is said aside."""
+
+    def __init__(
+        self,
+        make_extractor: Callable[[], FactExtractor],
+        facts: Facts,
+        store: SessionStore,
+        *,
+        submit: Callable[[str, Job], None],
+        say: Callable[[str], None],
+        clock: Callable[[], datetime],
+        on: bool,
+        gives_way: bool,
+    ) -> None:
+        """`gives_way`: the model can't answer beside it, so a turn comes first."""
+        self._make_extractor = make_extractor
+        self._facts = facts
+        self._store = store
+        self._submit = submit
+        self._say = say
+        self._clock = clock
+        self._on = on
+        self._gives_way = gives_way
+
+    @cached_property
+    def _extractor(self) -> FactExtractor:
+        return self._make_extractor()
+
+    def look_at(self, session_id: str) -> None:
+        """Look at what a session has that was not looked at yet."""
+        if self._on:
+            self._submit("learn facts", lambda: self._learn(session_id))
+
+    def look_at_left(self, *, not_at: str) -> None:
+        """Look at the sessions that were left lately, the one that is open excepted."""
+        if self._on:
+            self._submit("look for sessions that were left", lambda: self._find_left(not_at))
+
+    @contextmanager
+    def giving_way(self) -> Iterator[None]:
+        """While a reply is wanted, nothing is looked for where both need one model."""
+        if not self._gives_way or not self._on:
+            yield
+            return
+        self._extractor.stop()
+        try:
+            yield
+        finally:
+            self._extractor.ready()
+
+    def stop(self) -> None:
+        """End the look that is under way, for good: the next run goes on from there."""
+        if "_extractor" in self.__dict__:
+            self._extractor.stop()
+
+    def _find_left(self, open_session: str) -> None:
+        since = self._clock() - LATELY
+        left = [
+            info
+            for info in self._store.list()[: MOST_LEFT + 1]
+            if info.id != open_session and info.changed >= since
+        ]
+        for info in left[:MOST_LEFT]:
+            if self._facts.extracted(info.id) < info.turns:
+                self.look_at(info.id)
+
+    def _learn(self, session_id: str) -> None:
+        try:
+            found = self._extractor.extract(session_id, self._store.exchanges(session_id))
+        except (ChatModelError, EntryError, SessionError) as error:
+            # Nothing is lost: what was not looked at is looked at the next time.
+            log.warning("No facts were looked for: %s", type(error).__name__)
+            return
+        for sentence in _told(found):
+            self._say(sentence)
+
+
+def _told(found: Extraction) -> Sequence[str]:
+    kept = [one.after.text for one in found.kept if one.after is not None and one.before is None]
+    changed = [one for one in found.kept if one.before is not None]
+    told = []
+    if kept:
+        told.append(f"Remembered about you: {'; '.join(kept)}. /memory shows all.")
+    for one in changed:
+        old = one.before.text if one.before else ""
+        new = (
+            f"now: {one.after.text}"
+            if one.after and one.after.id != getattr(one.before, "id", "")
+            else "it has ended"
+        )
+        told.append(f"Changed in what is known about you: {old} → {new}. /memory history shows it.")
+    if found.pending:
+        told.append(f"{len(found.pending)} facts wait for your word: /memory pending shows them.")
+    return told

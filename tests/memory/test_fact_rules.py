@@ -1,0 +1,322 @@
+"""What a text about the user states: its kind, what it replaces, secrets and dates."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.errors import WrongEntry
+from assistant.memory.fact_rules import (
+    dated,
+    is_negative,
+    kind_of,
+    replaces,
+    require_no_secret,
+    retraction_of,
+    same_words,
+    secret_in,
+    statement,
+)
+from assistant.messages import FactKind, Moment
+
+NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)  # a Monday
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        (
+            "rule",
+            "Always answer in English|never use emojis|From now on use metric units|Call me Bob"
+            "|以后都用中文回答|永远不要用表情符号|请一直用公制单位|叫我小王"
+            "|Please don't ever use emojis",
+        ),
+        (
+            "preference",
+            "I prefer window seats|I like green tea|I hate Mondays|My favourite colour is blue"
+            "|The user likes jazz|I'd rather take the train|我喜欢绿茶|我更喜欢靠窗的座位"
+            "|我讨厌香菜|I'm vegetarian|我最喜欢的颜色是蓝色",
+        ),
+        (
+            "about",
+            "My name is Anna|I work at Siemens|I live in Berlin|My birthday is 4 May"
+            "|I'm allergic to nuts|My sister lives in Rome|I have a dog called Rex|我住在北京"
+            "|我叫李四|我的生日是5月4日|我对花生过敏"
+            "|My phone number is 030 1234|User works as a nurse"
+            "|我在华为工作|我妈妈的生日是3月1日",
+        ),
+        ("other", "The shop closes at eight|The gym opens at seven|图书馆八点开门"),
+    ],
+)
+def test_the_kind_is_told_by_the_wording(kind: FactKind, texts: str) -> None:
+    assert {text: kind_of(text) for text in texts.split("|")} == dict.fromkeys(
+        texts.split("|"), kind
+    )
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My phone number is 030 1234", "My new phone number is 040 9876"),
+        ("My phone number is 030 1234", "my phone number is now 040 9876"),
+        ("I live in Berlin", "I moved to Munich"),
+        ("I live in Berlin", "We've just moved to Munich"),
+        ("User lives in Berlin", "I live in Munich"),
+        ("I work at Siemens", "I started at Bosch"),
+        ("I work as a nurse", "I'm a teacher now"),
+        ("I work as a nurse", "I work as a doctor at the Charité"),
+        ("My job is nurse", "I work as a teacher"),
+        ("Call me Bob", "From now on, call me Robert"),
+        ("My name is Anna Weber", "My name is Anna Schmidt"),
+        ("I prefer window seats", "I prefer aisle seats now"),
+        ("I prefer tea to coffee", "I prefer coffee to tea"),
+        ("I like coffee", "I don't like coffee any more"),
+        ("I like coffee", "I hate coffee"),
+        ("I eat meat", "I no longer eat meat"),
+        ("I no longer eat meat", "I eat meat again"),
+        ("I live in Berlin", "I no longer live in Berlin"),
+        ("I have a dog called Rex", "I no longer have a dog"),
+        ("I'm allergic to nuts", "I'm not allergic to nuts"),
+        ("I smoke", "I used to smoke"),
+        ("I go to yoga on Mondays", "I don't go to yoga any more"),
+        ("I no longer eat meat", "I eat meat twice a week"),
+        ("我每天早上跑步", "我不再跑步了"),
+        ("Never use emojis", "Always use emojis"),
+        ("Always answer in English", "Please answer in German from now on"),
+        ("My favourite colour is blue", "My favorite colour is green"),
+        ("My doctor is Dr. Weber", "My doctor is Dr. Smith"),
+        ("Anna's birthday is 4 May", "Anna's birthday is 5 May"),
+        ("My sister's birthday is 4 May", "My sister's birthday is actually 5 May"),
+        ("My car is a Volvo", "My car is now a Toyota"),
+        ("The gym code is 4411", "The gym code is 8852"),
+        ("Use metric units", "Use imperial units instead"),
+        ("我住在北京", "我搬到上海了"),
+        ("我叫李四", "我的名字是李思"),
+        ("我的电话是12345678", "我的新电话号码是87654321"),
+        ("我在华为工作", "我现在在腾讯工作"),
+        ("我在华为工作", "我不在华为工作了"),
+        ("我是老师", "我现在是律师"),
+        ("叫我小王", "以后叫我老王"),
+        ("我喜欢绿茶", "我不喜欢绿茶了"),
+        ("我最喜欢的颜色是蓝色", "我最喜欢的颜色是绿色"),
+        ("我更喜欢靠窗的座位", "我现在更喜欢靠过道的座位"),
+        ("我对花生过敏", "我对花生不过敏"),
+        ("以后都用英文回答", "以后都用中文回答"),
+        ("安娜的生日是5月4日", "安娜的生日是5月5日"),
+        ("I live in Berlin", "我住在上海"),
+    ],
+)
+def test_the_later_of_two_on_the_same_thing_takes_the_place(older: str, newer: str) -> None:
+    assert replaces(statement(newer), statement(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My birthday is 4 May", "Anna's birthday is 5 May"),
+        ("Anna's birthday is 4 May", "Ben's birthday is 5 May"),
+        ("My sister's birthday is 4 May", "My brother's birthday is 5 May"),
+        ("My daughter's birthday is 4 May", "My daughter's birthday is 5 June"),
+        ("I live in Berlin", "My sister lives in Rome"),
+        ("I live in Berlin", "Anna lives in Rome"),
+        ("Anna lives in Paris", "Ben now lives in Rome"),
+        ("I have a dog called Rex", "I have a dog called Max"),
+        ("I have a dog called Rex", "I have a dog called Max now"),
+        ("I have a dog called Rex", "Actually I have a dog called Max"),
+        ("My dog is a beagle", "My dog is now four years old"),
+        ("My dog is a beagle", "My dog is now 4 years old"),
+        ("My work phone number is 1", "My phone number is 2"),
+        ("I work as a nurse at the Charité", "I work at Vivantes now"),
+        ("I live in Berlin and I love jazz", "I live in Munich"),
+        ("I like coffee", "I like tea"),
+        ("I prefer short answers", "I prefer formal answers"),
+        ("I prefer window seats on trains", "I prefer aisle seats on planes now"),
+        ("I'm allergic to nuts", "I'm allergic to cats"),
+        ("I work at Siemens", "I also work at Bosch"),
+        ("I live in Munich", "I no longer live in Berlin"),
+        ("I go to yoga on Tuesdays", "I no longer go to yoga on Mondays"),
+        ("I met Anna at Siemens", "I no longer work at Siemens"),
+        ("Always answer in English", "Always use metric units"),
+        ("Anna likes Ben", "Ben likes Anna"),
+        ("I live in Berlin", "I lived in Rome as a child"),
+        ("我的生日是5月4日", "安娜的生日是5月5日"),
+        ("安娜的生日是5月4日", "小明的生日是5月5日"),
+        ("我妈妈的生日是5月4日", "我爸爸的生日是5月5日"),
+        ("我住在北京", "我姐姐住在上海"),
+        ("我住在北京", "小明现在住在上海"),
+        ("我有一只狗叫旺财", "我有一只狗叫来福"),
+        ("我喜欢绿茶", "我喜欢咖啡"),
+        ("我在华为工作", "我也在腾讯工作"),
+        ("我对花生过敏", "我对猫毛过敏"),
+        ("我在北京工作", "我在华为工作"),
+        ("我是老师", "我是四川人"),
+    ],
+)
+def test_of_different_people_and_things_and_in_doubt_both_stay(older: str, newer: str) -> None:
+    assert not replaces(statement(newer), statement(older))
+
+
+def test_who_says_that_it_is_an_update_needs_no_sure_wording_but_the_same_people() -> None:
+    older = statement("I prefer short answers")
+    assert replaces(statement("I prefer detailed answers"), older, told=True)
+    assert not replaces(statement("The shop closes at eight"), older, told=True)
+    anna = statement("Anna's dog is called Rex")
+    assert not replaces(statement("Ben's dog is called Max"), anna, told=True)
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text_is_taken(one: str, other: str) -> None:
+    replaces(statement(one), statement(other), told=True)
+    kind_of(one)
+    secret_in(one)
+    same_words(one)
+
+
+def test_a_retraction_may_have_further_words() -> None:
+    assert retraction_of("I don't go to yoga on Mondays any more", "I go to yoga on Mondays")
+    assert retraction_of("我不再学法语了，太难", "我在学法语")
+    assert not retraction_of("I go to yoga on Mondays", "I go to yoga on Mondays")
+    assert not retraction_of("Anna's yoga is no longer on Mondays", "I go to yoga on Mondays")
+    assert not retraction_of("I no longer eat meat", "I go to yoga on Mondays")
+
+
+def test_what_denies() -> None:
+    assert is_negative("I don't like coffee")
+    assert is_negative("我不吃肉")
+    assert not is_negative("I like coffee")
+    assert not is_negative("我吃肉")
+
+
+def test_the_same_words_are_the_same_but_for_marks_case_and_our_dates() -> None:
+    assert same_words("I like  Tea.") == same_words("i like tea")
+    assert same_words("I fly tomorrow (2026-12-01)") == same_words("I fly tomorrow")
+    assert same_words("room 12") != same_words("room 1 2")
+
+
+# --- secrets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my key is sk-abcdEFGH1234567890abcdEFGH",
+        "sk-proj-abcdEFGH12345_67890-abcdEFGH",
+        "token ghp_" + "a1B2" * 9,
+        "AKIAIOSFODNN7EXAMPLE",
+        "xoxb-123456789012-abcdefABCDEF",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
+        "my card is 4111 1111 1111 1111",
+        "card 5500-0000-0000-0004",
+        "银行卡号4111111111111111",
+        "My password is hunter2",
+        "my wifi password is now Sunflower9",
+        "password: hunter2",
+        "The PIN of my card is 4821",
+        "my pin is 4821",
+        "我的密码是abc123",
+        "密码：hunter2",
+        "WiFi密码改成了sunny88",
+    ],
+)
+def test_a_secret_is_refused(text: str) -> None:
+    with pytest.raises(WrongEntry, match="Nothing was kept") as caught:
+        require_no_secret(text)
+    assert caught.value.field == "text"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My IBAN is DE89 3704 0044 0532 0130 00",
+        "My IBAN is GB29NWBK60161331926819",
+        "My phone number is +49 170 1234 5678",
+        "My phone number is 4111 1111 1111 1111",
+        "Order 4111 1111 1111 1112",
+        "My password manager is Bitwarden",
+        "Never ask me for my password",
+        "My password is in the safe",
+        "The gym code is 4411",
+        "我的密码在保险柜里",
+        "I live at 4 Pine Street",
+        "My passport is valid until 2030",
+        "I like sk-ateboarding",
+    ],
+)
+def test_what_only_looks_like_a_secret_is_kept(text: str) -> None:
+    require_no_secret(text)
+
+
+# --- dates --------------------------------------------------------------------------------------
+
+
+class NextDays:
+    """Reads a few words, and nothing else."""
+
+    def __init__(self) -> None:
+        self.asked_at: list[datetime | None] = []
+
+    def now(self) -> datetime:
+        return NOW
+
+    def moment(self, text: str, now: datetime | None = None) -> Moment:
+        self.asked_at.append(now)
+        today = (now or NOW).replace(hour=0, minute=0)
+        ahead = {
+            "tomorrow": 1,
+            "明天": 1,
+            "next friday": (4 - today.weekday()) % 7 or 7,
+            "friday": (4 - today.weekday()) % 7 or 7,
+        }
+        if text.lower() == "next week":
+            monday = today + timedelta(days=7 - today.weekday())
+            return Moment(monday, monday + timedelta(days=7), whole_day=True)
+        if text.lower() not in ahead:
+            raise WrongEntry("?", "")
+        day = today + timedelta(days=ahead[text.lower()])
+        return Moment(day, day + timedelta(days=1), whole_day=True)
+
+    def stretch(self, text: str) -> Moment:
+        raise WrongEntry("?", "")
+
+    def leading(self, text: str) -> tuple[Moment, str]:
+        raise WrongEntry("?", "")
+
+    def repeat(self, text: str) -> str:
+        raise WrongEntry("?", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I fly tomorrow at nine", "I fly tomorrow (2026-12-01) at nine"),
+        ("The exam is next Friday", "The exam is next Friday (2026-12-04)"),
+        ("The exam is on Friday", "The exam is on Friday (2026-12-04)"),
+        ("I am away next week", "I am away next week (2026-12-07 to 2026-12-13)"),
+        ("明天我去上海", "明天 (2026-12-01)我去上海"),
+        ("I moved yesterday", "I moved yesterday (2026-11-29)"),
+        ("I moved last month", "I moved last month (2026-10)"),
+        ("I stopped smoking last year", "I stopped smoking last year (2025)"),
+        ("我昨天搬家了", "我昨天 (2026-11-29)搬家了"),
+        ("I start today", "I start today (2026-11-30)"),
+        ("I had a test on Friday", "I had a test on Friday"),
+        ("I swim every Friday", "I swim every Friday"),
+        ("I swim on Fridays", "I swim on Fridays"),
+        ("My birthday is 4 May", "My birthday is 4 May"),
+        ("I fly tomorrow (2026-12-01)", "I fly tomorrow (2026-12-01)"),
+        ("I like tea", "I like tea"),
+    ],
+)
+def test_words_for_days_get_their_date(text: str, expected: str) -> None:
+    assert dated(text, NOW, NextDays()) == expected
+
+
+def test_days_are_counted_from_when_it_was_said() -> None:
+    times = NextDays()
+    said = NOW - timedelta(days=10)
+    assert dated("I fly tomorrow", said, times) == "I fly tomorrow (2026-11-21)"
+    assert dated("I flew yesterday", said, times) == "I flew yesterday (2026-11-19)"
+    assert times.asked_at == [said]
