@@ -31,6 +31,7 @@ from platformdirs import user_cache_path
 from assistant.app import build_app, read_prompt
 from assistant.errors import ChatModelError, WrongEntry
 from assistant.memory.fact_extractor import TOGETHER, FactExtractor
+from assistant.memory.fact_rules import statement
 from assistant.memory.fact_text import facts_block
 from assistant.memory.facts import FactRecord, Facts
 from assistant.messages import Exchange, Fact, Language, Message, Moment
@@ -266,7 +267,8 @@ def _tell(
     junk = _junk(life, facts)
     block = facts_block(facts.in_force(end), counter.count, ROOM, "en")
     print(
-        f"\n{options.model} ({model.name}), {name}: {len(days)} sessions, {took:,.1f} s, {failed} failed"
+        f"\n{options.model} ({model.name}), {name}: {len(days)} sessions, {took:,.1f} s, "
+        f"{failed} failed"
     )
     print(
         table_text(
@@ -352,7 +354,8 @@ def _count(
     tally = tallies.setdefault(sort, [0, 0, 0])
     lacks = bool(question.value) and not any(_holds(text, question.value) for text in texts)
     stale = any(
-        _holds(text, wrong) and not _holds(text, question.value)
+        # That it is no more is no outdated value.
+        _holds(text, wrong) and not _holds(text, question.value) and not statement(text).retracts
         for text in texts
         for wrong in question.wrong
     )
@@ -366,15 +369,17 @@ def _holds(text: str, value: str) -> bool:
 
 
 def _junk(life: Life, facts: Facts) -> list[Fact]:
-    """Facts whose turn says nothing lasting."""
-    noise = {one.user for one in life.noise}
-    from_noise = {
-        f"day{day}.{turn}"
-        for day, said in _days(life)
-        for turn, one in enumerate(said, 1)
-        if one.user in noise
+    """Facts whose turn says nothing lasting, or another thing than they do."""
+    said = {
+        f"day{day}.{turn}": one for day, all_ in _days(life) for turn, one in enumerate(all_, 1)
     }
-    return [fact for fact in facts.history() if set(fact.sources) & from_noise]
+    noise = {source: one for source, one in said.items() if one in life.noise}
+    return [
+        fact
+        for fact in facts.history()
+        for source in fact.sources
+        if source in noise and not _holds(fact.text, noise[source].value)
+    ]
 
 
 def _show(

@@ -2,8 +2,8 @@
 
 you: a line typed · model: the reply it gets (`!` and a class name raises that error) · sees: what
 the screen shows · not sees: what it doesn't · sent: what the model was sent · not sent: what not ·
-calls: the tool the model asks for instead, with its arguments · answers: yes or no, to what is asked
-from then on · now: the moment it is · restart: the program ends and the same session is
+calls: the tool the model asks for instead, with its arguments · answers: yes or no, to all that is
+asked from then on · now: the moment it is · restart: the program ends and the same session is
 resumed · begins: the program ends and a new session begins.
 """
 

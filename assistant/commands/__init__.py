@@ -10,6 +10,7 @@ from assistant.commands import (
     history,
     memos,
     recall,
+    schedule,
     session,
     tools,
 )
@@ -18,6 +19,7 @@ from assistant.commands.registry import CommandRegistry
 GROUPS = (
     session.group,
     history.group,
+    schedule.group,
     memos.group,
     facts.group,
     tools.group,

@@ -21,6 +21,7 @@ from assistant.memory.fact_rules import (
     is_negative,
     kind_of,
     lasting_clauses,
+    names_its_subject,
     owners,
     plain_wording,
     replaces,
@@ -234,7 +235,8 @@ class FactExtractor:
                 for fact in over:
                     if not self._ended(fact.id):
                         self._take_end(ProposedLine("END", fact_id=fact.id), piece, fact, found)
-                if not stated.retracts and grounds(clause, [part.exchange])[0] is not None:
+                said_anew = not stated.retracts or kind_of(clause) == "preference"
+                if said_anew and grounds(clause, [part.exchange])[0] is not None:
                     self._take(ProposedLine("ADD", clause), piece, known, found)
 
     def _ends(self, stated: Statement, fact: Fact) -> bool:
@@ -466,6 +468,8 @@ def grounds(text: str, exchanges: Sequence[Exchange]) -> tuple[Exchange | None, 
         return None, "it holds a secret"
     if text.rstrip().endswith(("?", "？", "吗")) or _OF_THE_MOMENT.search(text):
         return None, "it is a question or a request of the moment"
+    if not names_its_subject(text):
+        return None, "it does not say of whom or what it is"
     why_not = "the user did not say that"
     for exchange in reversed(exchanges):
         own = own_words(exchange.user)
@@ -496,6 +500,8 @@ def whole_clause(text: str, exchanges: Sequence[Exchange]) -> str:
 def _why_not(text: str, own: str) -> str:
     """Why what the user said, though it has the words, does not say this; empty if it does."""
     sentence, clause, before = _where_said(text, own)
+    if _is_of_a_secret(text, sentence):
+        return "it holds a secret"
     asked = clause.rstrip(" ，,").endswith(("?", "？")) or _REQUEST.search(
         clause.strip(" ，,。.!！")
     )
@@ -504,11 +510,31 @@ def _why_not(text: str, own: str) -> str:
         return "it is a question or a request of the moment"
     if kind_of(text) == "rule" and not standing:
         return "the user asked for it once, not for good"
-    if is_negative(text) != is_negative(clause):
+    if _turns_round(text, clause, sentence):
         return "the user said the opposite"
-    if _MAYBE.search(sentence) and not _MAYBE.search(text):
+    if _MAYBE.search(sentence) and kind_of(text) != "rule":
         return "the user only thought about it"
     return "" if _same_people(text, sentence, clause, before) or standing else "it is of others"
+
+
+def _turns_round(text: str, clause: str, sentence: str) -> bool:
+    """Whether a text denies what was affirmed, or affirms what was denied."""
+    denies = is_negative(text)
+    if denies == is_negative(clause):
+        return False
+    # A text that takes in more than the clause may deny what stands beside it.
+    more = set(terms(text)) - set(terms(clause))
+    beside = bool(more) and more <= set(terms(sentence))
+    return not (beside and denies == is_negative(sentence))
+
+
+def _is_of_a_secret(text: str, sentence: str) -> bool:
+    """Whether a text is, or has a part of, what stands as a secret in a sentence."""
+    parts = [part for part in _CLAUSE.findall(sentence) if secret_in(part)]
+    if not parts and secret_in(sentence):
+        parts = [sentence]
+    words = set(terms(text)) - _FRAME
+    return any(words & set(terms(part)) for part in parts)
 
 
 def _same_people(text: str, sentence: str, clause: str, before: str) -> bool:

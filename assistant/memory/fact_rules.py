@@ -60,7 +60,10 @@ def statement(text: str) -> Statement:
         if not (clause := clause.strip(" ,，;；。.!！")):
             continue
         bare = _bare(_PASSING.sub(" ", clause))
-        firm = [] if adds or retracts else list(_firm_slots(bare))
+        firm = [] if adds else list(_firm_slots(bare))
+        if retracts:
+            # "I no longer live in Berlin" says nothing of living in Munich.
+            firm = [slot for slot in firm if slot.startswith(_NAMING_ITS_THING)]
         said = _says(clause)
         slots.update(firm or ([f"says {said}"] if said else []))
         if not firm and not adds and not retracts:
@@ -91,13 +94,18 @@ def replaces(newer: Statement, older: Statement, *, told: bool = False) -> bool:
     if newer.retracts or older.retracts:
         over, other = (newer, older) if newer.retracts else (older, newer)
         # Of all days or of none: what is over on Mondays may go on on Tuesdays.
-        return bool(over.says) and over.says in (other.says, other.bare)
+        if over.says and over.says in (other.says, other.bare):
+            return True
+        return bool(older.slots) and older.slots <= newer.slots
     if older.slots and older.slots <= newer.slots:
         return True
     told = told or newer.strongly
     if (told or newer.corrects) and len(older.slots) == 1 and newer.loose & older.loose:
         return True
     if not told or (newer.named and older.named and newer.named != older.named):
+        return False
+    if any(not slot.startswith("says ") for slot in older.slots - newer.slots):
+        # "Robert" is no new value of a name just because both have the word.
         return False
     shared = newer.content & older.content
     return bool(shared) and 2 * len(shared) >= min(len(newer.content), len(older.content))
@@ -116,9 +124,19 @@ def lasting_clauses(text: str) -> list[str]:
                 continue
             stated = statement(part)
             firm = any(not slot.startswith("says ") for slot in stated.slots)
-            if (firm and not _POINTING.search(plain)) or stated.retracts or _RULE.search(plain):
-                found[part.strip(" ,，.。!！")] = None
+            lasting = firm or stated.retracts or _RULE.search(plain) or _gives_attribute(part)
+            if lasting and not _POINTING.search(plain):
+                found[_BEGINNING.sub("", part).strip(" ,，.。!！")] = None
     return list(found)
+
+
+def names_its_subject(text: str) -> bool:
+    """Whether a text says of whom or what it is, so that it can be read without what was before."""
+    plain = plain_wording(text)
+    if _POINTING_SUBJECT.match(plain):
+        return False
+    thing = _ATTRIBUTE.match(plain) or _CHINESE_ATTRIBUTE.match(plain)
+    return bool(_OF_THE_USER.search(plain) or thing or owners(plain)) or kind_of(text) == "rule"
 
 
 def retraction_of(sentence: str, fact: str) -> bool:
@@ -175,6 +193,7 @@ def owners(text: str) -> frozenset[str]:
     """The people a text is about, beside the user: `anna`, `sister`, 妈妈."""
     found = {name.casefold() for name in _POSSESSIVE.findall(text)} - _NO_OWNER
     found.update(word.casefold() for word in _RELATIVE.findall(text))
+    found.update(name.casefold() for name in _RELATIVE_NAME.findall(text))
     if subject := _SUBJECT_NAME.match(text):
         found.add(subject[1].casefold())
     if subject := _CHINESE_SUBJECT.match(text):
@@ -264,7 +283,7 @@ _CLAUSE_END = re.compile(
 # Words that change nothing about what is spoken of.
 _PASSING = re.compile(
     r"\b(?:right now|now|currently|actually|really|just|already|nowadays|these days|instead|today"
-    r"|recently|finally|oh|well|yes|no|sorry|correction|so|by the way|please note|from now on"
+    r"|recently|finally|oh|well|yes|no(?! longer)|sorry|correction|so|by the way|please note|from now on"
     r"|as of (?:now|today))\b[,:]?"
     r"|现在|目前|已经|刚刚|刚|其实|真的|最近|如今|今天|对了|更正[：:]?|不对[，,]?|说错了[，,]?",
     re.IGNORECASE,
@@ -336,6 +355,7 @@ _SEVERAL = re.compile(
     re.IGNORECASE,
 )
 _RELATIVE = re.compile(rf"\b(?:{_RELATIONS})(?='s\b|\b)|{_CHINESE_RELATIONS}", re.IGNORECASE)
+_RELATIVE_NAME = re.compile(rf"\b(?i:{_RELATIONS}) ([A-Z][^\W\d_]+)")
 _POSSESSIVE = re.compile(r"\b([^\W\d_]+)'s\b")
 _NO_OWNER = frozenset({"it", "that", "what", "let", "he", "she", "there", "who", "here", "today"})
 _SUBJECT_NAME = re.compile(
@@ -343,10 +363,6 @@ _SUBJECT_NAME = re.compile(
     r"([A-Z][^\W\d_]+) (?:is|was|has|had|lives|works|likes|loves|hates|prefers|moved|will|plays"
     r"|speaks|studies|eats|drinks|can|does|goes|wants|turns|got|married)\b"
 )
-_CHINESE_SUBJECT = re.compile(
-    r"(?!我|你|请|以后|今后|永远|现在|每|在|公司|从)([^\W\d_]{2,3}?)(?:的|住在?|喜欢|讨厌|搬到|在(?=.{1,8}工作)|对(?=.{1,8}过敏))"
-)
-
 # --- what is spoken of --------------------------------------------------------------------------
 
 _LANGUAGE = (
@@ -385,6 +401,10 @@ _CHINESE_SINGLE = (
     "|工作|职业|职位|老板|上司|经理|公司|单位|医生|牙医|房东|房租|工资|预算|截止日期|纪念日|车牌号?"
     "|座位|工位|办公室|房间号?|银行|妻子|老婆|太太|丈夫|老公|女朋友|男朋友|老家|国籍|母语|微信号?"
     "|时区|航班|网站"
+)
+_CHINESE_SUBJECT = re.compile(
+    r"(?!我|你|请|以后|今后|永远|现在|每|在|公司|从)([^\W\d_]{2,3}?)"
+    rf"(?:的(?={_CHINESE_SINGLE})|住在?|喜欢|讨厌|搬到|在(?=.{{1,8}}工作)|对(?=.{{1,8}}过敏))"
 )
 _ATTRIBUTE = re.compile(
     r"(?:(?:since|after|due to|because of|as of|i think|you know)\b[^,.:]{0,40}? )?"
@@ -450,7 +470,7 @@ _FIRM: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _TASTE = re.compile(
-    r"\bi (?:do |would |can |am |really |absolutely |still |very much )*(?:not |never )?"
+    r"\bi (?:do |would |can |am |really |absolutely |still |very much )*(?:not |never |no longer )?"
     r"(?:like|love|enjoy|hate|dislike|adore|stand|fond of|a fan of|into) (?P<object>[^,.]{1,80})"
     r"|我(?:不|很|最|非常|特别|超|挺|比较|太|还是|一直|都)*(?:喜欢|爱(?!人|好)|讨厌|热爱|受不了)(?P<cn>[^，。]{1,30})",
     re.IGNORECASE,
@@ -459,6 +479,13 @@ _TASTE_WORD = re.compile(
     r"\bi(?: \w+)? (?:like|love|enjoy|hate|dislike|adore|prefer|would rather)\b"
     r"|喜欢|讨厌|偏好|偏爱|宁愿|更愿意|受不了",
     re.IGNORECASE,
+)
+_BEGINNING = re.compile(
+    r"^\s*(?:(?:and|but|so|well|also)\b|但是?|而且|另外)[,，]?\s*", re.IGNORECASE
+)
+_OF_THE_USER = re.compile(r"\b(?:i|my|me|mine|we|our|us)\b|我|咱", re.IGNORECASE)
+_POINTING_SUBJECT = re.compile(
+    r"(?:it|this|that|they|these|those|he|she|there|his|her)\b|[他她它这那]", re.IGNORECASE
 )
 # What points at something just said is of the moment: "I like your idea".
 _POINTING = re.compile(
@@ -493,6 +520,19 @@ _ABOUT = re.compile(
     rf"|我的?(?:{_CHINESE_RELATIONS})|我有[一两二三四五\d](?:个|只|条)",
     re.IGNORECASE,
 )
+
+
+#: Beginnings of slots that hold the thing they are on.
+_NAMING_ITS_THING = ("taste ", "allergic ")
+
+
+def _gives_attribute(text: str) -> bool:
+    """Whether a text gives a number, a birthday, a name and the like, of whomever."""
+    plain = _bare(_PASSING.sub(" ", plain_wording(text)))
+    thing = _thing(plain)
+    if thing is None:
+        return False
+    return bool(_SINGLE_LAST.search(thing[0]) or _CHINESE_SINGLE_LAST.search(thing[0]))
 
 
 def _firm_slots(clause: str) -> Iterator[str]:

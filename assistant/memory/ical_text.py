@@ -189,13 +189,13 @@ def _check_encoding(data: bytes) -> None:
         data.decode("utf-8")
     except UnicodeDecodeError:
         # Lines may be folded within a character.
-        try:
-            _FOLD.sub(b"", data).decode("utf-8")
-        except UnicodeDecodeError as error:
-            start = data.find(error.object[max(0, error.start - 20) : error.start + 1])
-            raise ValueError(
-                f"line {_line_number(data, max(start, 0))} is not UTF-8 text"
-            ) from error
+        number = 1
+        for raw in _raw_lines(data):
+            try:
+                _FOLD.sub(b"", raw).decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"line {number} is not UTF-8 text") from error
+            number += raw.count(b"\n")
 
 
 def _line_number(data: bytes, at: int) -> int:

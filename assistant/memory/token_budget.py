@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from assistant.messages import ImagePart, Message, Role, TextPart, TokenCount, ToolCall
-from assistant.prompt import ToolSchema
 
 CountText: TypeAlias = Callable[[str], int]
 
@@ -69,47 +68,6 @@ def _call_tokens(call: ToolCall, count: CountText) -> int:
 def tools_tokens(tools_text: str, count: CountText) -> int:
     """Tokens that tools, described so, take in a request that has a system message."""
     return count(tools_text) + TOOLS_OVERHEAD if tools_text else 0
-
-
-def _as_namespace(tools: Sequence[ToolSchema]) -> str:
-    lines = ["namespace functions {", ""]
-    for tool in tools:
-        function = tool["function"]
-        if description := function.get("description"):
-            lines.append(f"// {description}")
-        properties = function.get("parameters", {}).get("properties", {})
-        if properties:
-            required = function["parameters"].get("required", [])
-            lines.append(f"type {function['name']} = (_: {{")
-            lines += _property_lines(properties, required)
-            lines.append("}) => any;")
-        else:
-            lines.append(f"type {function['name']} = () => any;")
-        lines.append("")
-    return "\n".join([*lines, "} // namespace functions"])
-
-
-def _property_lines(properties: dict[str, Any], required: Iterable[str]) -> list[str]:
-    lines = []
-    for name, schema in properties.items():
-        if description := schema.get("description"):
-            lines.append(f"// {description}")
-        lines.append(f"{name}{'' if name in required else '?'}: {_type_text(schema)},")
-    return lines
-
-
-def _type_text(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return " | ".join(msgspec.json.encode(value).decode() for value in schema["enum"])
-    if "anyOf" in schema:
-        return " | ".join(_type_text(option) for option in schema["anyOf"])
-    kind = schema.get("type", "any")
-    if kind == "array":
-        return f"{_type_text(schema.get('items', {}))}[]"
-    if kind == "object":
-        lines = _property_lines(schema.get("properties", {}), schema.get("required", []))
-        return "\n".join(["{", *lines, "}"])
-    return "number" if kind == "integer" else str(kind)
 
 
 # --- the window ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from assistant.event_text import clashes, event_line, when_text
+from assistant.event_text import clash_text, clashes, event_line, past_text, when_text
 from assistant.messages import Event, Moment
 from assistant.protocols import Change, EventChanges, Times
 from assistant.tools.arguments import named, stretch_of
@@ -206,11 +206,11 @@ def _warnings(context: ToolContext, event: Event, moment: Moment | None) -> Iter
     """What the user should hear of the event's time."""
     if moment is not None and moment.note:
         yield moment.note
-    if event.start < context.times.now() and not event.repeat:
-        yield f"This is in the past: it is {context.times.now():%Y-%m-%d %H:%M} now."
+    if past := past_text(event, context.times.now()):
+        yield past
     others = context.calendar.between(event.start, event.end)
     for other in clashes(event, others):
-        yield f"It clashes with: {event_line(other)} (id {other.id})"
+        yield clash_text(other)
 
 
 def _planned(moment: Moment, until: datetime | None) -> str:

@@ -75,6 +75,7 @@ def test_the_kind_is_told_by_the_wording(kind: FactKind, texts: str) -> None:
         ("I prefer tea to coffee", "I prefer coffee to tea"),
         ("I like coffee", "I don't like coffee any more"),
         ("I like coffee", "I hate coffee"),
+        ("I like coffee, the stronger the better", "I no longer like coffee"),
         ("I eat meat", "I no longer eat meat"),
         ("I no longer eat meat", "I eat meat again"),
         ("I live in Berlin", "I no longer live in Berlin"),
@@ -163,6 +164,8 @@ def test_who_says_that_it_is_an_update_needs_no_sure_wording_but_the_same_people
     older = statement("I prefer short answers")
     assert replaces(statement("I prefer detailed answers"), older, told=True)
     assert not replaces(statement("The shop closes at eight"), older, told=True)
+    name = statement("My name is Robert Lindqvist")
+    assert not replaces(statement("I call you Robert"), name, told=True)
     anna = statement("Anna's dog is called Rex")
     assert not replaces(statement("Ben's dog is called Max"), anna, told=True)
 

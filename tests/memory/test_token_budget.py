@@ -13,6 +13,7 @@ from assistant.memory.token_budget import (
     LOW_DETAIL_IMAGE_TOKENS,
     MESSAGE_OVERHEAD,
     TOOL_CALL_OVERHEAD,
+    TOOLS_OVERHEAD,
     History,
     TokenBudget,
     content_tokens,
@@ -330,46 +331,9 @@ def test_a_message_counts_its_overhead_calls_and_images() -> None:
     assert message_tokens(calling, len) == MESSAGE_OVERHEAD + TOOL_CALL_OVERHEAD + 4 + 7
 
 
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the weather of a place",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "place": {"type": "string", "description": "The city"},
-                "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
-                "days": {"type": "array", "items": {"type": "integer"}},
-                "at": {"anyOf": [{"type": "number"}, {"type": "null"}]},
-                "near": {"type": "object", "properties": {"km": {"type": "number"}}},
-            },
-            "required": ["place"],
-        },
-    },
-}
-
-
-def test_tool_schemas_are_counted_as_the_namespace_they_become() -> None:
-    texts: list[str] = []
-
-    def count(text: str) -> int:
-        texts.append(text)
-        return 100
-
-    assert tools_tokens([WEATHER], count) == 105
-    assert "// Get the weather of a place" in texts[0]
-    assert "place: string," in texts[0]
-    assert 'unit?: "celsius" | "fahrenheit",' in texts[0]
-    assert "days?: number[]," in texts[0]
-    assert "at?: number | null," in texts[0]
-    assert "km?: number," in texts[0]
-    assert tools_tokens([], count) == 0
-
-
-def test_a_tool_without_arguments() -> None:
-    tool = {"type": "function", "function": {"name": "now"}}
-    assert tools_tokens([tool], lambda text: text.count("type now = () => any;")) == 6
+def test_tools_cost_their_text_and_no_tools_cost_nothing() -> None:
+    assert tools_tokens("abc", len) == 3 + TOOLS_OVERHEAD
+    assert tools_tokens("", len) == 0
 
 
 # --- the window ---------------------------------------------------------------------------------
