@@ -62,8 +62,13 @@ def repeat_text(rule: str) -> str:
 
 
 def reminder_text(minutes: int) -> str:
-    """`10 min before`."""
-    return f"{minutes} min before" if minutes else "at the start"
+    """`10 min before`, `2 h before`, `1 day before`."""
+    if not minutes:
+        return "at the start"
+    if minutes % (24 * 60) == 0:
+        days = minutes // (24 * 60)
+        return "1 day before" if days == 1 else f"{days} days before"
+    return f"{minutes} min before" if minutes % 60 else f"{minutes // 60} h before"
 
 
 def clashes(event: Event, others: Sequence[Event]) -> Sequence[Event]:

@@ -20,7 +20,6 @@ from assistant.errors import (
     StreamBroken,
 )
 from assistant.memory.assembly import Fixed, Known, Shares, assemble, share_out
-from assistant.memory.claims import claims_a_change
 from assistant.memory.compactor import Compactor
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.model_profiles import ModelProfile, ModelProfiles
@@ -227,10 +226,16 @@ def run_turn(
     saved = session.answer(_with_count(reply, pipeline.counter))
 
     # 8. Hand over what the next prompt need not wait for.
-    only_claimed = not changes and claims_a_change(saved.text)
+    only_claimed = not changes and _claims_a_change(saved)
     turn = Turn(asked, prompt, saved, changes, only_claimed)
     pipeline.hand_over(session, turn)
     return turn
+
+
+def _claims_a_change(reply: Message) -> bool:
+    from assistant.memory.claims import claims_a_change  # here: its patterns take long to compile
+
+    return claims_a_change(reply.text)
 
 
 def _saved_question(question: Content | Message, session: Session, pipeline: Pipeline) -> Message:

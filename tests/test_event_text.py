@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assistant.event_text import clashes, event_line, past_text, repeat_text, when_text
+from assistant.event_text import (
+    clashes,
+    event_line,
+    past_text,
+    reminder_text,
+    repeat_text,
+    when_text,
+)
 from assistant.messages import Event
 
 START = datetime(2026, 12, 1, 15, tzinfo=UTC)
@@ -51,6 +58,21 @@ def test_when(one: Event, text: str) -> None:
 )
 def test_how_it_repeats(rule: str, text: str) -> None:
     assert repeat_text(rule) == text
+
+
+@pytest.mark.parametrize(
+    ("minutes", "text"),
+    [
+        (0, "at the start"),
+        (10, "10 min before"),
+        (90, "90 min before"),
+        (120, "2 h before"),
+        (1_440, "1 day before"),
+        (2_880, "2 days before"),
+    ],
+)
+def test_how_long_before_it_is_reminded_of(minutes: int, text: str) -> None:
+    assert reminder_text(minutes) == text
 
 
 def test_events_clash_when_they_overlap_and_are_not_the_same() -> None:

@@ -126,7 +126,7 @@ def _move(context: CommandContext, text: str) -> Output:
     if not moment.dated:
         # A time of day alone is one of the day it is on.
         moment = context.times.moment(when.strip(), _midnight(event.start))
-    changes = EventChanges(start=moment.start, end=moment.end, whole_day=moment.whole_day)
+    changes = _new_times(event, moment)
     scope: Scope | None = None if "@" in event_id else "all"
     if not event.repeat or scope is None:
         return _moved(context, event_id, changes, scope, moment)
@@ -134,6 +134,14 @@ def _move(context: CommandContext, text: str) -> Output:
         f"{event_line(event)}\nMove all of it, to {when.strip()}?",
         lambda: _moved(context, event_id, changes, scope, moment),
     )
+
+
+def _new_times(event: Event, moment: Moment) -> EventChanges:
+    """A day alone leaves an event the time of day it has."""
+    if moment.whole_day and not event.whole_day:
+        start = datetime.combine(moment.start, event.start.timetz())
+        return EventChanges(start=start)
+    return EventChanges(start=moment.start, end=moment.end, whole_day=moment.whole_day)
 
 
 def _moved(

@@ -156,10 +156,12 @@ class CalendarFile:
                 rules=_checked_rule(repeat, record, book),
                 source=clean_text(source).strip(),
             )
-            data = self._data or b"".join(content_line(line, b"\r\n") for line in _EMPTY)
+            there = bool(self._data.strip())
+            empty = b"".join(content_line(line, b"\r\n") for line in _EMPTY)
+            data = self._data if there else empty
             newline = newline_of(data)
             block = new_event(record, book.zones, self._stamp(), newline)
-            index = book.index if self._data else make_index(data, book.home, None)
+            index = book.index if there else make_index(data, book.home, None)
             edits = self._zone_edits(data, index, 0, record.zone, newline)
             at = index.ends[0]
             self._replace(data, [*edits, (at, at, block)])

@@ -20,7 +20,7 @@ DAY = timedelta(days=1)
 
 #: Clocks of two zones never differ by more.
 _APART = timedelta(hours=27)
-_EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 29)
+_EARLIEST, _LATEST = datetime(2, 1, 3), datetime(9998, 12, 29)
 _OCCURRENCE_ID = re.compile(r"(\d{4}-\d\d-\d\d)(?:t(\d\d)(\d\d)(\d\d)?)?")
 
 
@@ -145,7 +145,9 @@ class CalendarBook:
         """What the clocks of an event's zone show, in the user's zone."""
         if record.whole_day:
             return wall.replace(tzinfo=self.home)
-        return wall.replace(tzinfo=self.zones.get(record.zone)).astimezone(self.home)
+        # By way of UTC, so that a time which clocks leave out is the one they show instead.
+        utc = wall.replace(tzinfo=self.zones.get(record.zone)).astimezone(UTC)
+        return utc.astimezone(self.home)
 
     def _repeat(self, record: EventRecord) -> str:
         master = self.series[record.uid].master
@@ -202,8 +204,8 @@ class CalendarBook:
             event = self.event(master)
             inside = _overlaps(event, start or event.start, end or event.end + DAY)
             return event if inside and not master.cancelled else None
-        lower = start or _EARLIEST.replace(tzinfo=UTC) + DAY
-        upper = end or _LATEST.replace(tzinfo=UTC) - DAY
+        lower = start or _EARLIEST.replace(tzinfo=UTC)
+        upper = end or _LATEST.replace(tzinfo=UTC)
         since = max(lower, min(now, upper))
         whole = master is not None and any(one is master for one in fitting)
 
@@ -213,17 +215,17 @@ class CalendarBook:
             )
             return said and _overlaps(event, first, last)
 
-        # The changed ones come first, whenever they are: those, and the first of the others.
-        ahead = (one for one in self._events(series, *self._window(since, upper)))
-        coming = [
-            one
-            for one in itertools.islice(ahead, len(series.changed) + 60)
-            if fits(one, since, upper)
-        ]
+        def told(first: datetime, last: datetime) -> Iterator[Event]:
+            events = self._events(series, *self._window(first, last))
+            # The changed ones come first; where only they have the words, the others needn't be.
+            looked_at = events if whole else itertools.islice(events, len(series.changed))
+            return (one for one in looked_at if fits(one, first, last))
+
+        # Beside the changed ones, whenever they are, the first of the others.
+        coming = list(itertools.islice(told(since, upper), len(series.changed) + 1))
         if coming:
             return min(coming, key=lambda one: one.start)
-        behind = itertools.islice(self._events(series, *self._window(lower, since)), MOST_STEPS)
-        passed = deque((one for one in behind if fits(one, lower, since)), len(series.changed) + 1)
+        passed = deque(itertools.islice(told(lower, since), MOST_STEPS), len(series.changed) + 1)
         return max(passed, key=lambda one: one.start, default=None)
 
     def _find_in(self, series: Series, day: str) -> Found | None:
@@ -242,9 +244,10 @@ class CalendarBook:
             return None
         try:
             wall = datetime.fromisoformat(match[1])
-        except ValueError:
+            after = wall + DAY
+        except (ValueError, OverflowError):
             return None
-        for start in self._starts(series, master, wall, wall + DAY):
+        for start in self._starts(series, master, wall, after):
             if _occurrence_name(start, master).lower() == day:
                 return Found(series, master, start, self.event(master, start))
         return None

@@ -167,7 +167,9 @@ def kind_of(text: str) -> FactKind:
 
     plain = plain_wording(text)
     stated = statement_in(plain, "user")
-    if _RULE.search(plain) or (stated and stated[0] == "rule"):
+    # 我特别爱看书 has 别 in it and asks for nothing.
+    asked_for = stated and stated[0] == "rule" and not re.match("我(?!要你|希望你)", plain)
+    if _RULE.search(plain) or asked_for:
         return "rule"
     if _FAVOURITE.search(plain):
         return "preference"
@@ -283,8 +285,8 @@ _CLAUSE_END = re.compile(
 # Words that change nothing about what is spoken of.
 _PASSING = re.compile(
     r"\b(?:right now|now|currently|actually|really|just|already|nowadays|these days|instead|today"
-    r"|recently|finally|oh|well|yes|no(?! longer)|sorry|correction|so|by the way|please note|from now on"
-    r"|as of (?:now|today))\b[,:]?"
+    r"|recently|finally|oh|well|yes|no(?! longer)|sorry|correction|so|by the way|please note"
+    r"|from now on|as of (?:now|today))\b[,:]?"
     r"|现在|目前|已经|刚刚|刚|其实|真的|最近|如今|今天|对了|更正[：:]?|不对[，,]?|说错了[，,]?",
     re.IGNORECASE,
 )
@@ -393,8 +395,15 @@ _SINGLE = (
     "|code|job|title|job title|profession|occupation|employer|company|age|height|weight|blood type"
     "|time ?zone|currency|salary|rent|budget|deadline|anniversary|wedding day|plate|gate|seat|desk"
     "|office|room|bank|insurer|doctor|dentist|gp|vet|boss|manager|wife|husband|partner|girlfriend"
-    "|boyfriend|landlord|landlady|lawyer|accountant|home ?town|nationality|mother tongue|phone"
-    "|diet|bedtime|lunch ?time|commute|gym|flight|iban|website|handle|star sign|ring ?tone"
+    "|boyfriend|landlord|landlady|lawyer|accountant|home ?town|nationality|mother tongue"
+    "|diet|bedtime|lunch ?time|gym|flight|iban|website|handle|star sign|ring ?tone"
+)
+#: Of which one says how they are as often as who or what: "my job is stressful", "my boss is ill".
+_ALSO_DESCRIBED = re.compile(
+    r"\b(?:job|employer|company|salary|rent|budget|gate|seat|desk|office|room|bank|insurer|doctor"
+    r"|dentist|gp|vet|boss|manager|wife|husband|partner|girlfriend|boyfriend|landlord|landlady"
+    r"|lawyer|accountant|diet|gym|flight|website)(?: (?:in|at|for|of|on) [\w' -]+)?$",
+    re.IGNORECASE,
 )
 _CHINESE_SINGLE = (
     "号码|手机号?|电话(?:号码)?|地址|生日|名字|姓名|小名|昵称|邮箱|尺码|鞋码|年龄|身高|体重|血型"
@@ -418,7 +427,7 @@ _SINGLE_LAST = re.compile(
 )
 _FAVOURITE = re.compile(r"\bfavou?rite\b|最(?:喜欢|爱)", re.IGNORECASE)
 _CHINESE_ATTRIBUTE = re.compile(
-    r"(?P<thing>[^，。是]{1,14}?)(?:是|改成了?|改为|换成了?|变成了?|[：:])(?P<value>[^的不].*)"
+    r"(?P<thing>[^，。是]{1,14}?)(?:是|改成了?|改为|换成了?|变成了?|[：:])(?P<value>(?!一?个|很|在)[^的不].*)"
 )
 _CHINESE_SINGLE_LAST = re.compile(rf"(?:{_CHINESE_SINGLE})$")
 _NEW = re.compile(r"\b(?:new|current|correct|present)\b ?|新的?|现在的?|的")
@@ -476,8 +485,9 @@ _TASTE = re.compile(
     re.IGNORECASE,
 )
 _TASTE_WORD = re.compile(
-    r"\bi(?: \w+)? (?:like|love|enjoy|hate|dislike|adore|prefer|would rather)\b"
-    r"|喜欢|讨厌|偏好|偏爱|宁愿|更愿意|受不了",
+    r"\bi(?: \w+)? (?:like|love|enjoy|hate|dislike|adore|prefer|would rather|stand)\b"
+    r"|\bi can not stand\b"
+    r"|喜欢|爱[吃喝看听玩]|讨厌|偏好|偏爱|宁愿|更愿意|受不了",
     re.IGNORECASE,
 )
 _BEGINNING = re.compile(
@@ -506,7 +516,7 @@ _PREFER = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(
-    r"^(?:please |(?:can|could|would|will) you (?:please )?)?(?:always|never)\b"
+    r"^(?:please |(?:can|could|would|will) you (?:please )?)?(?:always|never)\b(?! mind\b)"
     r"|\bfrom now on\b|\b(?:call|address) me (?!at|on|back|when|if)"
     r"|^(?:please )?(?:do not|stop) (?:ever |use|using|call|calling|send|suggest|recommend|ask)"
     r"|以后都|以后请|今后|永远(?:不要|别|用|请)|请一直|一直用|请总是|从现在起|从今以后"
@@ -528,11 +538,8 @@ _NAMING_ITS_THING = ("taste ", "allergic ")
 
 def _gives_attribute(text: str) -> bool:
     """Whether a text gives a number, a birthday, a name and the like, of whomever."""
-    plain = _bare(_PASSING.sub(" ", plain_wording(text)))
-    thing = _thing(plain)
-    if thing is None:
-        return False
-    return bool(_SINGLE_LAST.search(thing[0]) or _CHINESE_SINGLE_LAST.search(thing[0]))
+    thing = _thing(_bare(_PASSING.sub(" ", plain_wording(text))))
+    return thing is not None and thing.one_each
 
 
 def _firm_slots(clause: str) -> Iterator[str]:
@@ -540,8 +547,8 @@ def _firm_slots(clause: str) -> Iterator[str]:
         if pattern.search(clause) and not _is_past(clause):
             yield slot
     thing = _thing(clause)
-    if thing is not None and thing[1]:
-        yield thing[0]
+    if thing is not None and thing.one_each and not thing.several:
+        yield thing.key
     elif found := _ALLERGIC.search(clause):
         yield f"allergic {_says(found['object'] or found['cn'])}"
     elif found := _PREFER.search(clause):
@@ -555,33 +562,44 @@ def _firm_slots(clause: str) -> Iterator[str]:
 
 def _loose_slots(clause: str) -> Iterator[str]:
     thing = _thing(clause)
-    if thing is not None and not thing[1]:
-        yield f"{thing[0]} | {_shape(thing[2])}"
+    if thing is not None and (thing.several or not thing.one_each):
+        yield f"{thing.key} | {_shape(thing.value)}"
     if (found := _PREFER.search(clause)) and not (found["second"] or found["cn2"]):
         words = [one for one in terms(found["first"] or found["cn"]) if len(one) > 1]
         if words:
             yield f"prefer {words[-1]} | {_says(found['where'] or '')}"
 
 
-def _thing(clause: str) -> tuple[str, bool, str] | None:
-    """What "my X is …" speaks of, whether there is only one of it, and what it is said to be."""
+class _Thing(msgspec.Struct, frozen=True):
+    """What "my sister's birthday is 4 May" speaks of."""
+
+    key: str
+    value: str
+    one_each: bool
+    """Nobody has two of it at a time."""
+    several: bool
+    """The user may have several of those whose it is."""
+
+
+def _thing(clause: str) -> _Thing | None:
     if found := _ATTRIBUTE.match(clause):
         key = " ".join(_NEW.sub("", found["thing"].casefold()).split())
-        single = bool(_FAVOURITE.search(key) or _SINGLE_LAST.search(key))
-    elif (found := _CHINESE_ATTRIBUTE.match(clause)) and found["thing"].strip() not in (
-        "我",
-        "你",
-        "这",
-    ):
-        key = _NEW.sub("", found["thing"]).strip()
-        single = bool(_FAVOURITE.search(key) or _CHINESE_SINGLE_LAST.search(key))
+        one_each = bool(_FAVOURITE.search(key) or _SINGLE_LAST.search(key))
+        owner = key.rpartition(" ")[0]
+    elif (found := _CHINESE_ATTRIBUTE.match(clause)) and found["thing"].strip() not in "我你这":
+        key = owner = _NEW.sub("", found["thing"]).strip()
+        one_each = bool(_FAVOURITE.search(key) or _CHINESE_SINGLE_LAST.search(key))
     else:
         return None
+    value = found["value"]
+    described = _ALSO_DESCRIBED.search(key)
     for known, same in _SAME_THING:
         key = known.sub(same, key)
-    alone = key.rpartition(" ")[2] if key.isascii() else key
-    several = _SEVERAL.search(key.removesuffix(alone) if key.isascii() else key)
-    return key, single and not several, found["value"]
+    if described:
+        shape = _shape(value)
+        one_each = one_each and shape != "words"
+        key = key if shape in ("name", "words") else f"{key} | {shape}"
+    return _Thing(key, value, one_each, bool(_SEVERAL.search(owner)))
 
 
 _SAME_THING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -594,7 +612,7 @@ _SAME_THING: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"^(?:我|my )(?:年龄|age)$", "my age"),
         (r"^(?:我|my )(?:生日|birthday|date of birth|birth ?date)$", "my birthday"),
         (
-            r"^(?:我|my )(?:电话|电话号码|手机号?|手机号码|号码|phone|(?:phone |mobile )?number)$",
+            r"^(?:我|my )(?:电话|电话号码|手机号?|手机号码|号码|(?:phone |mobile )?number)$",
             "my phone number",
         ),
         (r"^(?:我|my )(?:邮箱|e-?mail(?: address)?)$", "my email"),
@@ -615,7 +633,12 @@ def _shape(value: str) -> str:
         return "number"
     if re.match(r"(?:an?|一[只个条名位])\b", value):
         return "one of a kind"
+    if _ORIGIN.fullmatch(value):
+        return "words"
     return "name" if re.match(r"(?:Dr\.? |Mrs?\.? |Ms\.? )?[A-Z]", value) else "words"
+
+
+_ORIGIN = re.compile(r"[A-Z]\w+(?:an|ish|ese|ch)|Greek|Czech|Swiss|Thai|Dutch")
 
 
 def _says(text: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,6 +19,9 @@ from assistant.memory.occurrences import last_start, rule_fault, rule_parts, rul
 _OWN_UID = re.compile(r"(e[a-z0-9]+)\.[^@]*@assistant")
 _DIGEST_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _DIGEST_LENGTH = 7
+# A year from either end of what a datetime holds, so that zones and lengths can be reckoned with.
+_YEARS = range(2, 9999)
+_LONGEST_REPEATED = timedelta(days=366)
 
 
 class EventRecord(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -56,6 +60,7 @@ class EventRecord(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tr
         return self.end - self.start
 
 
+@lru_cache(maxsize=100_000)
 def short_id(uid: str) -> str:
     """What the user types for an event: in our own UIDs it is written, of others it is reckoned."""
     own = _OWN_UID.fullmatch(uid)
@@ -84,10 +89,8 @@ def read_event(block: Block, zones: Zones) -> tuple[EventRecord, str]:
     end = _read_end(block, start, zone, whole_day, zones)
     if end < start:
         raise ValueError("ends before it starts")
-    # What no zone can hold would fail whenever it is looked at.
-    for moment in (start, end):
-        moment.replace(tzinfo=zones.get(zone)).astimezone(zones.home) - timedelta(days=2)
-        moment + timedelta(days=2)
+    if end.year not in _YEARS:
+        raise ValueError("ends in a year no clock can show")
     faults = [] if zones.knows(zone) else [f"is in a zone that is not known ({zone})"]
     rules = []
     for line in block.all("RRULE"):
@@ -100,6 +103,9 @@ def read_event(block: Block, zones: Zones) -> tuple[EventRecord, str]:
     stands_for, stands_for_zone = None, FLOATING
     if (changed := block.first("RECURRENCE-ID")) is not None:
         stands_for, stands_for_zone, _ = _read_time(changed)
+    if rules and end - start > _LONGEST_REPEATED:
+        rules = []
+        faults.append("is repeated and longer than a year, so only its first time is shown")
     sequence = _text(block, "SEQUENCE")
     added = tuple(_read_added(block, zone, zones))
     record = EventRecord(
@@ -276,6 +282,8 @@ def _read_value(value: str) -> Any:
 def _read_time(line: Line) -> tuple[datetime, str, bool]:
     """What the clocks show, in which zone, and whether it is a whole day."""
     moment = _read_value(line.value)
+    if isinstance(moment, date) and moment.year not in _YEARS:
+        raise ValueError(f"has a year no clock can show: {line.value[:40]}")
     if isinstance(moment, datetime):
         if moment.tzinfo is not None:
             return moment.replace(tzinfo=None), UTC_NAME, False

@@ -58,8 +58,10 @@ def rule_fault(rule: str, first: datetime) -> str:
             return "repeats every hour, but on certain days only"
         if frequency not in (*_STEPS, "MONTHLY", "YEARLY"):
             return f"has a frequency that is none: {frequency}"
-        if int(parts.get("INTERVAL", "1")) < 1 or int(parts.get("COUNT", "1")) < 1:
-            return "has an INTERVAL or a COUNT below one"
+        if not 1 <= int(parts.get("INTERVAL", "1")) <= MOST_STEPS:
+            return f"has an INTERVAL that is not between 1 and {MOST_STEPS:,}"
+        if int(parts.get("COUNT", "1")) < 1:
+            return "has a COUNT below one"
         if "UNTIL" in parts:
             _until(parts["UNTIL"])
         # In the last years a calendar can hold, a rule that never comes true ends soon.

@@ -191,11 +191,14 @@ def _changes(times: Times, old: Event, start: str, end: str) -> tuple[EventChang
         # Just before its day begins: the next such time is then one of that day.
         before = old.start.replace(hour=0, minute=0, second=0) - timedelta(seconds=1)
         moment = named("start", lambda: times.moment(start, before))
+    if moment.whole_day and not old.whole_day and not end:
+        # A day named alone: the event keeps its time of day, and its length.
+        on_day = datetime.combine(moment.start.date(), old.start.timetz())
+        return EventChanges(start=on_day), Moment(on_day, note=moment.note)
     return (
         EventChanges(
             start=moment.start,
-            # A day named alone moves a whole day; an event without its end keeps its length.
-            end=_end(times, end, moment) if end or not moment.whole_day else None,
+            end=_end(times, end, moment),
             whole_day=moment.whole_day,
         ),
         moment,

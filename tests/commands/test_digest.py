@@ -73,7 +73,10 @@ def test_reminders_that_fall_due_today_are_shown_before_their_day() -> None:
             event("dinner", hours=30),
         ]
     )
-    assert shown(calendar) == ["Reminders:", "  flight · Wed 2026-12-02 15:30–16:30"]
+    assert shown(calendar) == [
+        "Reminders:",
+        "  flight · Wed 2026-12-02 15:30–16:30 · reminder 1 day before",
+    ]
 
 
 def test_promises_say_whose_they_are_and_when_they_were_made() -> None:

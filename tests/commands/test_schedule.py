@@ -111,8 +111,10 @@ def test_an_event_is_moved(context: CommandContext) -> None:
     )
     # A time alone is one of the day it is on.
     assert "Fri 2026-12-04 16:00–17:00" in said(context, "/schedule move es1 16:00")
+    # A day alone leaves it its time.
+    assert "Sat 2026-12-05 16:00–17:00" in said(context, "/schedule move es1 2026-12-05")
     context.changes[-1].undo()
-    assert context.calendar.get("es1").start.hour == 9
+    assert context.calendar.get("es1").start.day == 4
 
 
 def test_a_repeated_event_as_a_whole_is_asked_about(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -258,6 +260,13 @@ def test_occurrences_at_several_times_of_a_day_have_the_time_in_their_id(path: P
     ]
 
 
+def test_a_time_the_clocks_leave_out_is_the_one_they_show_instead(path: Path) -> None:
+    calendar = opened(path)
+    calendar.create("Night", at(28, 2, 30, month=3), repeat="FREQ=DAILY;COUNT=3")
+    found = calendar.between(at(28, month=3), at(31, month=3))
+    assert whens(found) == ["03-28 02:30", "03-29 03:30", "03-30 02:30"]
+
+
 def test_search_finds_all_words_and_a_repeated_event_once(path: Path) -> None:
     calendar = opened(path)
     calendar.create("Dentist", at(3, 8), location="Main Street")
@@ -477,6 +486,18 @@ def test_tasks_still_to_be_done_are_told(path: Path) -> None:
     assert written(path, FOREIGN).to_dos() == [("Taxes", at(10, 13)), ("Some day", None)]
 
 
+@pytest.mark.parametrize("data", [b"", b"\n", b"BEGIN:VCALENDAR\nVERSION:2.0\nEND:VCALENDAR"])
+def test_a_file_without_events_takes_the_first_one(path: Path, data: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(data)
+    calendar = opened(path)
+    assert december(calendar) == []
+    calendar.create("First", at(1, 9))
+    (event,) = icalendar.Calendar.from_ical(path.read_bytes()).walk("VEVENT")
+    assert event["SUMMARY"] == "First"
+    assert path.read_bytes().index(b"BEGIN:VTIMEZONE") < path.read_bytes().index(b"BEGIN:VEVENT")
+
+
 @pytest.mark.parametrize("newline", ["\r\n", "\n"])
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
 def test_what_is_not_touched_stays_byte_for_byte(path: Path, newline: str, bom: bytes) -> None:
@@ -606,10 +627,39 @@ def test_a_hostile_rule_leaves_the_first_time_and_is_told(path: Path, rule: str)
     assert len(calendar.problems) == 1
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        "DTSTART:00010101T000000Z",
+        "DTSTART:99991231T235959Z\nRRULE:FREQ=DAILY",
+        "DTSTART;VALUE=DATE:99991231",
+        "DTSTART:20261201T100000Z\nDURATION:P9999999W",
+        "DTSTART:20261201T100000Z\nDTEND:20261101T100000Z",
+        "DTSTART:20261201T100000Z\nRECURRENCE-ID:00010101T000000Z",
+        "DTSTART:20261201T100000Z\nRDATE:99991231T235959Z",
+        "DTSTART:19261201T100000Z\nDTEND:20261201T100000Z\nRRULE:FREQ=HOURLY",
+    ],
+)
+def test_times_at_the_edge_of_what_can_be_reckoned_are_told(path: Path, event: str) -> None:
+    calendar = written(path, of(f"UID:1@x\nSUMMARY:Edge\n{event}"))
+    ever = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
+    assert len(calendar.between(*ever)) <= 1
+    assert len(calendar.search("edge", *ever)) <= 1
+    assert len(calendar.problems) == 1
+
+
+def test_a_rule_with_many_times_a_day_is_bounded(path: Path) -> None:
+    rule = "FREQ=HOURLY;BYMINUTE=0,1,2,3,4,5;BYSECOND=0,1,2,3,4,5,6,7"
+    calendar = written(path, of(f"UID:1@x\nDTSTART:20200101T100000Z\nRRULE:{rule}\nSUMMARY:Tick"))
+    assert len(calendar.between(at(1), at(1) + timedelta(days=3_000))) == 1_000
+    assert [one.start for one in calendar.search("tick")] == [NOW]
+
+
 def test_a_hostile_zone_is_not_followed(path: Path) -> None:
     zone = (
-        "BEGIN:VTIMEZONE\nTZID:Bad\nBEGIN:STANDARD\nDTSTART:19700101T000000\nTZOFFSETFROM:+0100\n"
-        "TZOFFSETTO:+0100\nRRULE:FREQ=SECONDLY\nEND:STANDARD\nEND:VTIMEZONE"
+        "BEGIN:VTIMEZONE\nTZID:Bad\nBEGIN:STANDARD\nDTSTART:20261001T000000\nTZOFFSETFROM:+0500\n"
+        "TZOFFSETTO:+0600\nRRULE:FREQ=MINUTELY\nEND:STANDARD\nBEGIN:DAYLIGHT\n"
+        "DTSTART:20261001T000000\nTZOFFSETFROM:+0600\nTZOFFSETTO:+0500\nEND:DAYLIGHT\nEND:VTIMEZONE"
     )
     calendar = written(path, of("UID:1@x\nDTSTART;TZID=Bad:20261201T100000", before=zone))
     assert whens(december(calendar)) == ["12-01 10:00"]
@@ -663,6 +713,20 @@ def test_a_link_into_another_folder_stays_one(path: Path, tmp_path: Path) -> Non
     assert "SUMMARY:Ours" in place.read_text()
 
 
+def test_today_is_told_without_reading_the_events_again(path: Path) -> None:
+    opened(path).create("Standup", at(1, 10), repeat="FREQ=DAILY")
+    code = (
+        "import sys; from pathlib import Path; from datetime import datetime, timedelta\n"
+        "from zoneinfo import ZoneInfo; from assistant.memory.calendar import CalendarFile\n"
+        "now = datetime(2026, 12, 1, tzinfo=ZoneInfo('Europe/Berlin'))\n"
+        "calendar = CalendarFile(Path(sys.argv[1]), lambda: now, str)\n"
+        "assert len(calendar.between(now, now + timedelta(days=1))) == 1\n"
+        "assert not {'icalendar', 'filelock', 'numpy'} & set(sys.modules)\n"
+    )
+    december(opened(path))
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+
+
 @pytest.mark.parametrize("index", [b"", b"{}", b"\xff", b'{"digest": 3}'])
 def test_an_index_that_cant_be_read_is_made_again(path: Path, index: bytes) -> None:
     opened(path).create("One", at(1, 9))
@@ -674,7 +738,11 @@ def test_an_index_that_cant_be_read_is_made_again(path: Path, index: bytes) -> N
 
 
 def test_another_zone_of_the_user_reads_floating_times_anew(path: Path) -> None:
-    written(path, FOREIGN).problems  # noqa: B018
+    task = "BEGIN:VTODO\nUID:t@x\nSUMMARY:Task\nDUE:20261204T120000\nEND:VTODO"
+    calendar = written(path, of("UID:c@x\nDTSTART:20261203T100000\nSUMMARY:Floating", before=task))
+    assert calendar.to_dos() == [("Task", at(4, 12))]
     shanghai = opened(path, FakeClock(datetime(2026, 12, 1, tzinfo=ZoneInfo("Asia/Shanghai"))))
+    ((_, due),) = shanghai.to_dos()
+    assert due == datetime(2026, 12, 4, 12, tzinfo=ZoneInfo("Asia/Shanghai"))
     (event,) = shanghai.search("floating")
     assert event.start == datetime(2026, 12, 3, 10, tzinfo=ZoneInfo("Asia/Shanghai"))

@@ -491,6 +491,7 @@ def test_with_approval_what_is_found_waits(facts: Facts, model: LineModel) -> No
         ("My password is hunter2", []),
         ("Find me a recipe for lasagne.", []),
         ("I have a question about trains.", []),
+        ("Never mind, my phone is at 14% already.", []),
         ("My stomach rebels. I don't like coffee any more.", ["I don't like coffee any more"]),
     ],
 )

@@ -38,7 +38,8 @@ NOW = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)  # a Monday
             "preference",
             "I prefer window seats|I like green tea|I hate Mondays|My favourite colour is blue"
             "|The user likes jazz|I'd rather take the train|我喜欢绿茶|我更喜欢靠窗的座位"
-            "|我讨厌香菜|I'm vegetarian|我最喜欢的颜色是蓝色",
+            "|我讨厌香菜|I'm vegetarian|I can't stand cilantro"
+            "|我特别爱看推理小说|我最喜欢的颜色是蓝色",
         ),
         (
             "about",
@@ -68,7 +69,7 @@ def test_the_kind_is_told_by_the_wording(kind: FactKind, texts: str) -> None:
         ("I work at Siemens", "I started at Bosch"),
         ("I work as a nurse", "I'm a teacher now"),
         ("I work as a nurse", "I work as a doctor at the Charité"),
-        ("My job is nurse", "I work as a teacher"),
+        ("My profession is nurse", "I work as a teacher"),
         ("Call me Bob", "From now on, call me Robert"),
         ("My name is Anna Weber", "My name is Anna Schmidt"),
         ("I prefer window seats", "I prefer aisle seats now"),
@@ -129,6 +130,14 @@ def test_the_later_of_two_on_the_same_thing_takes_the_place(older: str, newer: s
         ("I have a dog called Rex", "Actually I have a dog called Max"),
         ("My dog is a beagle", "My dog is now four years old"),
         ("My dog is a beagle", "My dog is now 4 years old"),
+        ("My boss is Ms. Kim", "My boss is on holiday"),
+        ("My wife is Anna", "My wife is 30 years old"),
+        ("My wife is Anna", "My wife is a vegetarian"),
+        ("My wife is Anna", "My wife is German"),
+        ("I work as a nurse", "My job is stressful"),
+        ("I work as a nurse", "My job is a nightmare"),
+        ("My phone number is 030 1234", "My phone is at 14% already"),
+        ("我的老板是王经理", "我的老板是个好人"),
         ("My work phone number is 1", "My phone number is 2"),
         ("I work as a nurse at the Charité", "I work at Vivantes now"),
         ("I live in Berlin and I love jazz", "I live in Munich"),

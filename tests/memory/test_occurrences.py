@@ -81,6 +81,7 @@ def test_where_a_rule_ends_is_known_when_it_says() -> None:
         ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "never come"),
         ("FREQ=DAILY;BYDAY=XX", "none that"),
         ("FREQ=DAILY;COUNT=0", "below one"),
+        ("FREQ=DAILY;INTERVAL=999999999999", "INTERVAL"),
         ("INTERVAL=2", "no FREQ"),
         ("FREQ=DAILY;BYMINUTE=" + ",".join(["1"] * 500), "characters"),
         ("", "none that"),

@@ -1,4 +1,4 @@
-"""Tools as the text they become in a prompt."""
+"""Tools as the text they become, for counting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from assistant.providers.tool_text import namespace_text
 WEATHER = {
     "type": "function",
     "function": {
-        "name": "get_weather",
+        "name": "weather",
         "description": "Get the weather of a place",
         "parameters": {
             "type": "object",
@@ -26,15 +26,23 @@ WEATHER = {
 
 def test_tools_become_a_namespace() -> None:
     text = namespace_text([WEATHER])
-    assert "// Get the weather of a place" in text
-    assert "place: string," in text
-    assert 'unit?: "celsius" | "fahrenheit",' in text
-    assert "days?: number[]," in text
-    assert "at?: number | null," in text
-    assert "km?: number," in text
-    assert namespace_text([]) == ""
+
+    for line in (
+        "// Get the weather of a place",
+        "// The city\nplace: string,",
+        'unit?: "celsius" | "fahrenheit",',
+        "days?: number[],",
+        "at?: number | null,",
+        "near?: {\nkm?: number,\n},",
+    ):
+        assert line in text
 
 
 def test_a_tool_without_arguments() -> None:
     tool = {"type": "function", "function": {"name": "now"}}
+
     assert "type now = () => any;" in namespace_text([tool])
+
+
+def test_no_tools_are_no_text() -> None:
+    assert namespace_text([]) == ""
