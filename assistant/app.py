@@ -24,21 +24,18 @@ from assistant.errors import (
 )
 from assistant.learning import Learner
 from assistant.memory.assembly import Fixed
-from assistant.memory.calendar import CalendarFile
 from assistant.memory.compaction_plan import CompactionLimits
 from assistant.memory.compactor import Compactor
-from assistant.memory.facts import Facts
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.indexer import Indexer
 from assistant.memory.known_facts import KnownFacts
 from assistant.memory.last_sessions import LastSessions, terminal_key
-from assistant.memory.memos import Memos
 from assistant.memory.model_profiles import DEFAULT_WINDOW, ModelProfiles
 from assistant.memory.promises import Promises
 from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.memory.times import Times
+from assistant.memory.stores import HomeStores
 from assistant.messages import Language, Message
 from assistant.protocols import ChatModel, Embedder, IndexHome, TokenCounter
 from assistant.providers.milvus_home import MilvusHome
@@ -52,6 +49,7 @@ from assistant.worker import Worker
 
 if TYPE_CHECKING:
     from assistant.memory.fact_extractor import FactExtractor
+    from assistant.memory.facts import Facts
     from assistant.memory.summarizer import Summarizer
     from assistant.providers.openai_chat import OpenAIChat
 
@@ -130,10 +128,7 @@ class App:
     worker: Worker
     pipeline: Pipeline
     indexer: Indexer
-    calendar: CalendarFile
-    memos: Memos
-    facts: Facts
-    times: Times
+    stores: HomeStores
     learner: Learner
     promises: Promises
     last_sessions: LastSessions
@@ -154,10 +149,7 @@ class App:
             settings=self.settings,
             registry=all_commands(),
             indexer=self.indexer,
-            calendar=self.calendar,
-            memos=self.memos,
-            facts=self.facts,
-            times=self.times,
+            stores=self.stores,
             opened=self.opened,
             left=self.left,
         )
@@ -276,20 +268,17 @@ def build_app(
         monotonic=time.monotonic,
         off=_index_off(values, private, one_shot),
     )
-    times = Times(clock)
-    calendar = CalendarFile(data / "calendar.ics", clock=clock, new_id=new_letters)
-    memos = Memos(
-        data / "memos.jsonl",
+    stores = HomeStores(
+        data,
         clock=clock,
-        new_id=new_letters,
+        new_letters=new_letters,
         embedder=lambda: _embedder(values, data / "vectors.sqlite3"),
     )
-    facts = Facts(data / "facts.jsonl", times=times, new_letters=new_letters)
     retriever = Retriever(
         indexer,
         store,
         counter,
-        facts_then=facts.bearing_on,
+        facts_then=lambda question, now: stores.facts.bearing_on(question, now),
         clock=clock,
         monotonic=time.monotonic,
     )
@@ -304,21 +293,21 @@ def build_app(
         retriever=retriever,
         tools=ToolRegistry(
             GROUPS if values.tools.enabled else (),
-            ToolContext(calendar, memos, facts, times, retriever),
+            ToolContext(stores, retriever),
         ),
         tool_limits=ToolLimits(
             values.tools.max_tool_rounds,
             values.tools.max_tool_result_tokens,
             values.tools.confirm,
         ),
-        known=KnownFacts(facts, counter, values.budget.facts, asides.say).at,
+        known=KnownFacts(lambda: stores.facts, counter, values.budget.facts, asides.say).at,
         giving_way=lambda: _giving_way(pipeline, learner),
         clock=clock,
         hand_over=lambda session, turn: None,
     )
     learner = Learner(
-        lambda: _fact_extractor(settings, pipeline, facts),
-        facts,
+        lambda: _fact_extractor(settings, pipeline, stores.facts),
+        lambda: stores.facts,
         store,
         submit=worker.submit,
         say=asides.say,
@@ -346,10 +335,7 @@ def build_app(
         worker=worker,
         pipeline=pipeline,
         indexer=indexer,
-        calendar=calendar,
-        memos=memos,
-        facts=facts,
-        times=times,
+        stores=stores,
         learner=learner,
         promises=promises,
         last_sessions=LastSessions(data / "terminals.json"),
@@ -468,7 +454,7 @@ def _compactor(
 
 
 def _fact_extractor(settings: LoadedSettings, pipeline: Pipeline, facts: Facts) -> FactExtractor:
-    from assistant.memory.fact_extractor import FactExtractor
+    from assistant.memory.fact_extractor import TOGETHER, FactExtractor
 
     def window() -> int:
         profile = pipeline.profile()
@@ -483,6 +469,8 @@ def _fact_extractor(settings: LoadedSettings, pipeline: Pipeline, facts: Facts) 
             for language in get_args(Language)
         },
         window=window,
+        # A small model overlooks less in one turn at a time.
+        together=TOGETHER if settings.values.uses_endpoint else 1,
         approve=settings.values.memory.approve,
     )
 

@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from assistant.errors import ChatModelError, EntryError, SessionError
-from assistant.memory.facts import Facts
 from assistant.memory.session_store import SessionStore
 from assistant.worker import Job
 
 if TYPE_CHECKING:
     from assistant.memory.fact_extractor import Extraction, FactExtractor
+    from assistant.memory.facts import Facts
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Learner:
     def __init__(
         self,
         make_extractor: Callable[[], FactExtractor],
-        facts: Facts,
+        facts: Callable[[], Facts],
         store: SessionStore,
         *,
         submit: Callable[[str, Job], None],
@@ -88,7 +88,7 @@ class Learner:
             if info.id != open_session and info.changed >= since
         ]
         for info in left[:MOST_LEFT]:
-            if self._facts.extracted(info.id) < info.turns:
+            if self._facts().extracted(info.id) < info.turns:
                 self.look_at(info.id)
 
     def _learn(self, session_id: str) -> None:

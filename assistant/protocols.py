@@ -443,6 +443,22 @@ class Times(Protocol):
         """
 
 
+class Stores(Protocol):
+    """All that the user keeps."""
+
+    @property
+    def calendar(self) -> Calendar: ...
+
+    @property
+    def memos(self) -> MemoStore: ...
+
+    @property
+    def facts(self) -> FactStore: ...
+
+    @property
+    def times(self) -> Times: ...
+
+
 class Recaller(Protocol):
     """Finds what was said in earlier conversations, for a question that needs a second look."""
 

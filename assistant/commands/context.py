@@ -11,7 +11,7 @@ from assistant.errors import SessionError
 from assistant.memory.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.protocols import Calendar, Change, FactStore, MemoStore, Times
+from assistant.protocols import Calendar, Change, FactStore, MemoStore, Stores, Times
 from assistant.settings import LoadedSettings
 from assistant.turn import Pipeline, Turn
 
@@ -29,10 +29,7 @@ class CommandContext:
     settings: LoadedSettings
     registry: CommandRegistry
     indexer: Indexer
-    calendar: Calendar
-    memos: MemoStore
-    facts: FactStore
-    times: Times
+    stores: Stores
     opened: Callable[[Session], None]
     """Told when another session becomes the one at hand."""
     left: Callable[[Session], None]
@@ -40,6 +37,22 @@ class CommandContext:
     last_turn: Turn | None = None
     changes: list[Change] = field(default_factory=list)
     """What /undo-last can take back, the newest last."""
+
+    @property
+    def calendar(self) -> Calendar:
+        return self.stores.calendar
+
+    @property
+    def memos(self) -> MemoStore:
+        return self.stores.memos
+
+    @property
+    def facts(self) -> FactStore:
+        return self.stores.facts
+
+    @property
+    def times(self) -> Times:
+        return self.stores.times
 
     def changed(self, change: Change) -> Text:
         """Remember what was written, and say so."""

@@ -18,13 +18,19 @@ MOST_PROMISES = 3
 EXCERPT = 100
 
 
-def digest(calendar: Calendar, promises: Sequence[Promise], now: datetime) -> Sequence[str]:
-    """Lines for the user; none when nothing is due and nothing was promised."""
+def digest(calendar: Calendar | None, promises: Sequence[Promise], now: datetime) -> Sequence[str]:
+    """Lines for the user; none when nothing is due and nothing was promised.
+
+    `calendar` is None while there is none.
+    """
+    return [*(_due(calendar, now) if calendar else ()), *_promised(promises)]
+
+
+def _due(calendar: Calendar, now: datetime) -> Sequence[str]:
     try:
-        lines = [*_today(calendar, now), *_reminders(calendar, now), *_to_dos(calendar, now)]
+        return [*_today(calendar, now), *_reminders(calendar, now), *_to_dos(calendar, now)]
     except EntryError as error:
-        lines = [str(error)]
-    return [*lines, *_promised(promises)]
+        return [str(error)]
 
 
 def _today(calendar: Calendar, now: datetime) -> Iterator[str]:

@@ -37,7 +37,7 @@ WORDS = (
 
 @group.command(
     "schedule",
-    "[<day or words> | add <when> <what> [@ <place>] | move <id> <when> | cancel <id> [all]]",
+    "[<day or words> | add | move | cancel]",
     complete=lambda context, typed: WORDS,
 )
 def schedule(context: CommandContext, argument: str) -> Output:

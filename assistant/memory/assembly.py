@@ -28,7 +28,6 @@ from assistant.messages import Content, Fact, Message, Part, Summary, TextPart
 from assistant.prompt import Prompt, Recollection, Section, ToolSchema
 from assistant.protocols import TokenCounter
 
-
 #: Stands for a result that was lost.
 NO_RESULT = "There is no result: it is not known whether this was done."
 #: Tokens that are left of a tool's result at least.

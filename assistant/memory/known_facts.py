@@ -14,7 +14,11 @@ class KnownFacts:
     """The facts in force that fit their budget."""
 
     def __init__(
-        self, facts: FactStore, counter: TokenCounter, room: int, say: Callable[[str], None]
+        self,
+        facts: Callable[[], FactStore],
+        counter: TokenCounter,
+        room: int,
+        say: Callable[[str], None],
     ) -> None:
         """`room` is in tokens; `say` is told once when the facts can't be read."""
         self._facts = facts
@@ -26,7 +30,7 @@ class KnownFacts:
     def at(self, moment: datetime) -> Known:
         """What holds at a moment. A turn goes on without it when it can't be read."""
         try:
-            facts = self._facts.in_force(moment)
+            facts = self._facts().in_force(moment)
         except EntryError as error:
             if str(error) != self._told:
                 self._told = str(error)

@@ -22,14 +22,14 @@ def show_agenda(days: int, as_json: bool) -> int:
         screen.notice(problem)
     app = build_app(settings)
     try:
-        now = app.times.now()
+        now = app.stores.times.now()
         if as_json:
             today = now.replace(hour=0, minute=0, second=0, microsecond=0)
-            events = app.calendar.between(today, today + timedelta(days=days))
+            events = app.stores.calendar.between(today, today + timedelta(days=days))
             screen.show(Text(msgspec.json.encode(events).decode("utf-8")))
         else:
-            screen.show(agenda(app.calendar, now, days))
-        for problem in app.calendar.problems:
+            screen.show(agenda(app.stores.calendar, now, days))
+        for problem in app.stores.calendar.problems:
             screen.notice(problem)
         return ExitCode.OK
     finally:

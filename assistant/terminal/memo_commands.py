@@ -18,7 +18,7 @@ from assistant.terminal.start import read_settings
 
 def show_list(tag: str | None = None) -> int:
     with _app() as (app, screen):
-        found = app.memos.search(tag=tag, most=SHOWN + 1)
+        found = app.stores.memos.search(tag=tag, most=SHOWN + 1)
         screen.show(memo_table(found, f"No memo has the tag #{tag}." if tag else "No memos yet."))
     return ExitCode.OK
 
@@ -28,7 +28,7 @@ def add(text: str, tags: Sequence[str] = ()) -> int:
     if text == "-":
         text = sys.stdin.read()
     with _app() as (app, screen):
-        written = app.memos.save(text, tags)
+        written = app.stores.memos.save(text, tags)
         assert written.after is not None
         screen.show(Text(written.after.id))
     return ExitCode.OK
@@ -36,14 +36,14 @@ def add(text: str, tags: Sequence[str] = ()) -> int:
 
 def search(words: str) -> int:
     with _app() as (app, screen):
-        found = app.memos.search(words, most=SHOWN + 1)
+        found = app.stores.memos.search(words, most=SHOWN + 1)
         screen.show(memo_table(found, f"No memo has to do with this: {words}"))
     return ExitCode.OK
 
 
 def delete(memo_id: str, yes: bool) -> int:
     with _app() as (app, screen):
-        memo = app.memos.get(memo_id)
+        memo = app.stores.memos.get(memo_id)
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError("Deleting without a terminal needs --yes. Nothing was deleted.")
@@ -51,7 +51,7 @@ def delete(memo_id: str, yes: bool) -> int:
             if not is_yes(sys.stdin.readline()):
                 screen.say("Nothing was deleted.")
                 return ExitCode.OK
-        app.memos.delete(memo.id)
+        app.stores.memos.delete(memo.id)
         screen.say(f"Deleted: {memo.id}.")
     return ExitCode.OK
 

@@ -160,7 +160,8 @@ def _due(app: App, session: Session) -> Sequence[str]:
     from assistant.commands.digest import digest
 
     now = app.clock()
-    return digest(app.calendar, app.promises.lately(now, not_in=session.id), now)
+    calendar = app.stores.calendar if app.stores.has_calendar else None
+    return digest(calendar, app.promises.lately(now, not_in=session.id), now)
 
 
 def _ago(session: Session, now: datetime) -> str:

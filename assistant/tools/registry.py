@@ -18,7 +18,7 @@ import msgspec
 from assistant.errors import AssistantError, EntryError, WrongEntry
 from assistant.messages import ToolCall
 from assistant.prompt import ToolSchema
-from assistant.protocols import Calendar, Change, FactStore, MemoStore, Recaller, Times
+from assistant.protocols import Calendar, Change, FactStore, MemoStore, Recaller, Stores, Times
 
 
 class BadCall(AssistantError):
@@ -45,11 +45,24 @@ class Proposal(msgspec.Struct, frozen=True):
 class ToolContext:
     """What the tools work on."""
 
-    calendar: Calendar
-    memos: MemoStore
-    facts: FactStore
-    times: Times
+    stores: Stores
     recaller: Recaller
+
+    @property
+    def calendar(self) -> Calendar:
+        return self.stores.calendar
+
+    @property
+    def memos(self) -> MemoStore:
+        return self.stores.memos
+
+    @property
+    def facts(self) -> FactStore:
+        return self.stores.facts
+
+    @property
+    def times(self) -> Times:
+        return self.stores.times
 
 
 Function: TypeAlias = Callable[..., ToolResult | Proposal]

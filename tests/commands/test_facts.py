@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,6 +17,7 @@ from assistant.errors import NoSuchEntry, UsageError, WrongEntry
 from assistant.memory.facts import Facts
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
+from assistant.protocols import Stores
 from tests.memory.test_facts import NOW, Days, day, letters, texts
 
 
@@ -39,10 +41,7 @@ def context_of(session: Session, store: SessionStore, facts: Facts, times: Days)
         settings=none,
         registry=CommandRegistry([group]),
         indexer=none,
-        calendar=none,
-        memos=none,
-        facts=facts,
-        times=times,
+        stores=cast(Stores, SimpleNamespace(facts=facts, times=times)),
         opened=lambda session: None,
         left=lambda session: None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +18,7 @@ from assistant.errors import EntryChanged, NoSuchEntry, UsageError
 from assistant.memory.memos import Memos
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
+from assistant.protocols import Stores
 from tests.fakes import FakeClock, FakeIds
 
 
@@ -30,11 +32,9 @@ def context_of(session: Session, store: SessionStore, memos: Memos) -> CommandCo
         settings=none,
         registry=CommandRegistry([group]),
         indexer=none,
-        calendar=none,
-        memos=memos,
-        facts=none,
-        times=none,
+        stores=cast(Stores, SimpleNamespace(memos=memos)),
         opened=lambda session: None,
+        left=lambda session: None,
     )
 
 

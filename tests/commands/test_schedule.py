@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,7 @@ from assistant.errors import NoSuchEntry, UsageError
 from assistant.memory.calendar import CalendarFile
 from assistant.memory.session_store import SessionStore
 from assistant.memory.times import Times
+from assistant.protocols import Stores
 from tests.fakes import FakeClock, FakeIds
 
 # A Tuesday.
@@ -41,10 +43,7 @@ def context(store: SessionStore, calendar: CalendarFile) -> Iterator[CommandCont
         settings=none,
         registry=CommandRegistry([group]),
         indexer=none,
-        calendar=calendar,
-        memos=none,
-        facts=none,
-        times=Times(FakeClock(NOW)),
+        stores=cast(Stores, SimpleNamespace(calendar=calendar, times=Times(FakeClock(NOW)))),
         opened=lambda session: None,
         left=none,
     )
