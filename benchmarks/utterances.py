@@ -89,9 +89,7 @@ class Kept:
 
     @property
     def tools(self) -> ToolRegistry:
-        return ToolRegistry(
-            GROUPS, ToolContext(self.calendar, self.memos, self.facts, self.times, self)
-        )
+        return ToolRegistry(GROUPS, ToolContext(self, self))
 
     def run(self, call: ExpectedCall) -> str:
         """Carry a call out without asking; its result. Raises BadCall or EntryError."""

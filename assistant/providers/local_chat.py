@@ -26,8 +26,10 @@ from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
 from assistant.providers.local_server import Answer, Order
+from assistant.providers.local_tools import reply_grammar, tools_text, with_tools
 from assistant.providers.local_weights import OTHER_WAYS, QWEN, assembled, checked_model_file
 from assistant.providers.openai_chat import OpenAIChat
+from assistant.providers.plain_calls import without_calls
 
 EMBEDDED_NAME = "qwen2.5-coder-1.5b"
 EMBEDDED_ADDRESS = "embedded"
@@ -53,6 +55,9 @@ if sys.platform == "win32":
     }
 else:
     _OWN_GROUP = {"start_new_session": True}
+
+#: Ends a prompt that is only read ahead: many chat templates want a user to speak last.
+_A_WORD = Message(role="user", content="…")
 
 #: What a process returns that the system ended for an instruction the processor doesn't have.
 _ILLEGAL_INSTRUCTION = (-4, 0xC000001D)
@@ -110,14 +115,28 @@ class LocalChat:
         """
         self._ready()
 
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        """The tools as they stand in its system message."""
+        return tools_text(tools)
+
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
-        """The reply in pieces. Loads the model first where it isn't running (any more)."""
+        """The reply in pieces. Loads the model first where it isn't running (any more).
+
+        With tools it is text that doesn't begin like JSON, or one call.
+        """
         for first in (True, False):
             running = self._ready()
             try:
-                yield from running.chat.stream(messages, tools=tools, max_tokens=max_tokens)
+                yield from running.chat.stream(
+                    messages, tools=tools, may_call=may_call, max_tokens=max_tokens
+                )
                 return
             except _LOST as error:
                 status = running.child.status(within=DEATH)
@@ -131,6 +150,15 @@ class LocalChat:
         """The same process over another connection; it has one model, whatever `name` says."""
         running = self._ready()
         return running.chat.another()
+
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> None:
+        """Have what every prompt begins with read before it is needed: it takes seconds.
+
+        `messages` are those that will stand first, such as the system message. Raises
+        `ChatModelError`.
+        """
+        for _ in self.stream((*messages, _A_WORD), tools=tools, max_tokens=1):
+            pass
 
     def context_window(self) -> int:
         """The window the model is started with, in tokens. Doesn't load it."""
@@ -207,7 +235,7 @@ class LocalChat:
                 "n_threads": self._threads,
             }
         )
-        chat = OpenAIChat(
+        chat = ServedChat(
             self.name, base_url=f"{address}/v1", api_key=api_key, timeout=SILENCE, max_retries=0
         )
         with self._state:
@@ -225,6 +253,40 @@ class LocalChat:
 class _Running:
     child: _Child
     chat: OpenAIChat
+
+
+class ServedChat(OpenAIChat):
+    """The model as the child serves it: tools are described, and called, in our own way."""
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
+    ) -> Iterator[ReplyPart]:
+        if not tools:
+            return super().stream(without_calls(messages), max_tokens=max_tokens)
+        names = {tool["function"]["name"] for tool in tools} if may_call else set()
+        return self.stream_within(
+            with_tools(messages, tools),
+            grammar=reply_grammar(tools, may_call=may_call),
+            names=names,
+            max_tokens=max_tokens,
+        )
+
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        return tools_text(tools)
+
+    def another(self, name: str | None = None) -> ServedChat:
+        return ServedChat(
+            self.name,
+            base_url=self._access.base_url,
+            api_key=self._access.api_key,
+            timeout=self._access.timeout,
+            max_retries=self._max_retries,
+        )
 
 
 class _Child:

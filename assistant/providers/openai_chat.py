@@ -6,7 +6,7 @@ import json
 import queue
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from assistant.errors import ChatModelError, ServerFailed, StreamBroken
 from assistant.messages import Message
 from assistant.prompt import ToolSchema
 from assistant.protocols import ReplyPart
+from assistant.providers.call_reader import CallReader
 from assistant.providers.openai_client import Access, Client
 from assistant.providers.openai_errors import (
     Call,
@@ -26,6 +27,8 @@ from assistant.providers.openai_errors import (
     wrong_address,
 )
 from assistant.providers.openai_messages import Reply, request_messages, sendable
+from assistant.providers.plain_calls import without_calls
+from assistant.providers.tool_text import namespace_text
 
 if TYPE_CHECKING:
     import openai
@@ -84,18 +87,44 @@ class OpenAIChat:
         """
         self._opened()
 
+    def tools_text(self, tools: Sequence[ToolSchema]) -> str:
+        """What the tools add to the prompt, about; empty once the endpoint has refused tools."""
+        return namespace_text(tools) if self.takes_tools else ""
+
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[ToolSchema] = (), max_tokens: int
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSchema] = (),
+        may_call: bool = True,
+        max_tokens: int,
     ) -> Iterator[ReplyPart]:
         """The reply in pieces: its text as it comes, then one part with all that ends it.
 
-        Closing the iterator closes the connection. After the first text every failure is a
-        `StreamBroken`.
+        A reply that is nothing but a call written as JSON is taken for that call. Closing the
+        iterator closes the connection. After the first text every failure is a `StreamBroken`.
         """
-        messages_sent = request_messages(messages)
-        tools_sent = [sendable(dict(tool)) for tool in tools]
-        with self._open(messages_sent, tools_sent, max_tokens) as stream:
-            yield from self._parts(stream)
+        request = _Request(messages, [sendable(dict(tool)) for tool in tools], may_call, max_tokens)
+        with self._open(request) as stream:
+            names = {tool["function"]["name"] for tool in tools}
+            offered = names if may_call and self.takes_tools else set()
+            yield from self._parts(stream, CallReader(offered), may_call=may_call)
+
+    def stream_within(
+        self,
+        messages: Sequence[Message],
+        *,
+        grammar: str,
+        names: Collection[str],
+        max_tokens: int,
+    ) -> Iterator[ReplyPart]:
+        """The same, held to a grammar, which only llama.cpp's server takes (GBNF).
+
+        `names` are the tools that a reply written as JSON may call.
+        """
+        request = _Request(messages, [], True, max_tokens, {"grammar": grammar})
+        with self._open(request) as stream:
+            yield from self._parts(stream, CallReader(names), may_call=bool(names))
 
     def another(self, name: str | None = None) -> OpenAIChat:
         """The same model, or one named `name` at the same endpoint, over its own connection."""
@@ -133,9 +162,7 @@ class OpenAIChat:
             raise self._was_closed()
         return client
 
-    def _open(
-        self, messages: list[dict[str, Any]], tools: list[Any], max_tokens: int
-    ) -> openai.Stream[object]:
+    def _open(self, request: _Request) -> openai.Stream[object]:
         """Send the request and give the stream of its reply, once that begins.
 
         What the endpoint doesn't take is left out, and remembered. A failure that may pass is
@@ -145,31 +172,34 @@ class OpenAIChat:
         attempts = self._client.attempts(self._max_retries)
         while True:
             dialect = self._dialect
-            body = {"model": self._name, "messages": messages, "stream": True}
-            body |= dialect.options(tools, max_tokens)
+            body = {"model": self._name, "stream": True, **dialect.body(request)}
             try:
                 return _post(client, body)
             except foreign_errors() as error:
-                if adapted := _adapted(dialect, error):
+                if adapted := _adapted(dialect, request, error):
                     self._dialect = adapted
                     continue
                 failure = self._failure(error)
                 if not attempts.again(failure):
                     raise failure.error from error
 
-    def _parts(self, stream: openai.Stream[object]) -> Iterator[ReplyPart]:
+    def _parts(
+        self, stream: openai.Stream[object], reader: CallReader, *, may_call: bool
+    ) -> Iterator[ReplyPart]:
         reply = Reply()
         events = _events(stream)
         silent = True
         while True:
             try:
-                text = reply.add(next(events))
+                text = reader.add(reply.add(next(events)))
             except StopIteration:
                 break
             except foreign_errors() as error:
                 if reply.finished:
                     # The reply is whole: only its usage may be missing.
                     break
+                if held := reader.rest():
+                    yield ReplyPart(text=held)
                 raise self._failure(error, begun=reply.begun).error from error
             silent = False
             if text:
@@ -178,9 +208,14 @@ class OpenAIChat:
             raise ServerFailed(
                 f"{self.address} answered, but not with a reply. {wrong_address(self.address)}"
             )
+        calls = reply.calls() if may_call else ()
+        if reply.finished and not calls:
+            calls = reader.calls()
+        if held := reader.rest():
+            yield ReplyPart(text=held)
         if not reply.finished:
             raise StreamBroken(f"The reply of {self._name} stopped before its end. Ask again.")
-        yield reply.last_part()
+        yield reply.last_part(calls)
 
     def _ask_window(self) -> int | None:
         """From the model's own entry, else from the list. Raises `ChatModelError`."""
@@ -231,6 +266,22 @@ class OpenAIChat:
 # --- What an endpoint takes ---------------------------------------------------------------------
 
 
+class _Request(msgspec.Struct, frozen=True):
+    """What is asked for, before it is put in the endpoint's own terms."""
+
+    messages: Sequence[Message]
+    tools: list[Any]
+    may_call: bool
+    max_tokens: int
+    extra: dict[str, Any] = {}
+    """What only this kind of server knows."""
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether calls of tools stand in the conversation."""
+        return any(message.role == "tool" or message.tool_calls for message in self.messages)
+
+
 class _Dialect(msgspec.Struct, frozen=True):
     """The optional parts of a request, as far as this endpoint is known to take them."""
 
@@ -238,22 +289,40 @@ class _Dialect(msgspec.Struct, frozen=True):
     limit_swapped: bool = False
     usage: bool = True
     tools: bool = True
+    tool_choice: bool = True
+    tool_messages: bool = True
 
     @classmethod
     def of(cls, model: str) -> _Dialect:
         """What a model of that name most likely takes."""
         return cls("max_completion_tokens" if _REASONS.search(model) else "max_tokens")
 
-    def options(self, tools: list[Any], max_tokens: int) -> dict[str, Any]:
-        options: dict[str, Any] = {self.limit_name: max_tokens}
+    def body(self, request: _Request) -> dict[str, Any]:
+        """The request, all but the model's name."""
+        messages = request.messages
+        if request.has_calls and not (self.tools and self.tool_messages):
+            messages = without_calls(messages)
+        body = {
+            "messages": request_messages(messages),
+            self.limit_name: request.max_tokens,
+            **request.extra,
+        }
         if self.usage:
-            options["stream_options"] = {"include_usage": True}
-        if tools and self.tools:
-            options["tools"] = tools
-        return options
+            body["stream_options"] = {"include_usage": True}
+        # Where a call can't be forbidden, none is made when no tool is offered.
+        if request.tools and self.tools and (request.may_call or self.tool_choice):
+            body["tools"] = request.tools
+            if not request.may_call:
+                body["tool_choice"] = "none"
+        return body
 
-    def without(self, refusal: str) -> _Dialect | None:
+    def without(self, request: _Request, refusal: str) -> _Dialect | None:
         """What to send instead after `refusal`; None if it speaks of nothing that can change."""
+        if self.tool_choice and not request.may_call and "tool_choice" in refusal:
+            return msgspec.structs.replace(self, tool_choice=False)
+        flat = not (self.tools and self.tool_messages)
+        if request.has_calls and not flat and _NO_TOOL_MESSAGES.search(refusal):
+            return msgspec.structs.replace(self, tool_messages=False)
         if self.tools and _NO_TOOLS.search(refusal):
             return msgspec.structs.replace(self, tools=False)
         if not _UNSUPPORTED.search(refusal):
@@ -281,13 +350,21 @@ _NO_TOOLS = re.compile(
     re.IGNORECASE,
 )
 
+#: How servers and chat templates refuse a conversation with calls and results in it.
+_NO_TOOL_MESSAGES = re.compile(
+    r"\brole\b.{0,60}\btool\b|\btool\b.{0,20}\brole\b|roles must alternate|only user.{0,40}roles"
+    r"|messages?\b.{0,20}\brole\b.{0,60}(input should be|must be|invalid)"
+    r"|(tools?|toolConfig)\b.{0,40}(must be|required|expected|passed|defined).{0,60}tool",
+    re.IGNORECASE | re.DOTALL,
+)
 
-def _adapted(dialect: _Dialect, error: Exception) -> _Dialect | None:
+
+def _adapted(dialect: _Dialect, request: _Request, error: Exception) -> _Dialect | None:
     import openai
 
     if not isinstance(error, openai.APIStatusError):
         return None
-    return dialect.without(answer_of(error).text)
+    return dialect.without(request, answer_of(error).text)
 
 
 # --- The SDK ------------------------------------------------------------------------------------

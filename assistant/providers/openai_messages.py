@@ -32,6 +32,26 @@ def sendable(value: Any) -> Any:
     return value
 
 
+def new_call_id() -> str:
+    """An id for a call that came without one: the tool's result is matched with it later."""
+    return f"call_{os.urandom(6).hex()}"
+
+
+def valid_arguments(arguments: str) -> str:
+    """The arguments as a JSON object.
+
+    A model now and then writes broken JSON. Servers that read the arguments of past calls would
+    then refuse every later request of the session, so it is sent as an object that quotes it.
+    """
+    try:
+        valid = isinstance(msgspec.json.decode(arguments.encode("utf-8", "replace")), dict)
+    except (msgspec.DecodeError, RecursionError):
+        valid = False
+    if valid:
+        return arguments
+    return json.dumps({"unreadable": arguments}) if arguments.strip() else "{}"
+
+
 class Reply:
     """The reply so far: takes chunks as they come and keeps what belongs in the last part."""
 
@@ -62,12 +82,17 @@ class Reply:
         self.begun = self.begun or bool(text)
         return clean_text(text)
 
-    def last_part(self) -> ReplyPart:
-        """What is only known at the end: tool calls, finish reason, usage and model."""
-        calls = tuple(call.whole() for call in self._calls if call.name)
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools that came as such."""
+        return tuple(call.whole() for call in self._calls if call.name)
+
+    def last_part(self, calls: tuple[ToolCall, ...]) -> ReplyPart:
+        """What is only known at the end: finish reason, usage and model, beside the calls."""
+        reason = self._finish_reason
         return ReplyPart(
             tool_calls=calls,
-            finish_reason=self._finish_reason,
+            # A call that was written as text ended like text.
+            finish_reason="tool_calls" if calls and reason == "stop" else reason,
             usage=self._usage,
             model=self._model,
         )
@@ -140,9 +165,7 @@ class _CallInPieces(msgspec.Struct):
         self.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
 
     def whole(self) -> ToolCall:
-        # Without an id the tool's result could not be matched with its call later.
-        call_id = self.id or f"call_{os.urandom(6).hex()}"
-        return ToolCall(call_id, self.name, clean_text(self.arguments))
+        return ToolCall(self.id or new_call_id(), self.name, clean_text(self.arguments))
 
 
 def _request_message(message: Message) -> dict[str, Any]:
@@ -172,23 +195,8 @@ def _request_part(part: Part) -> dict[str, Any]:
 
 
 def _request_call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": _valid_arguments(call.arguments)}
+    function = {"name": call.name, "arguments": valid_arguments(call.arguments)}
     return {"id": call.id, "type": "function", "function": function}
-
-
-def _valid_arguments(arguments: str) -> str:
-    """The arguments as a JSON object.
-
-    A model now and then writes broken JSON. Servers that read the arguments of past calls would
-    then refuse every later request of the session, so it is sent as an object that quotes it.
-    """
-    try:
-        valid = isinstance(msgspec.json.decode(arguments.encode("utf-8", "replace")), dict)
-    except (msgspec.DecodeError, RecursionError):
-        valid = False
-    if valid:
-        return arguments
-    return json.dumps({"unreadable": arguments}) if arguments.strip() else "{}"
 
 
 def _text(content: str | list[Any] | None) -> str:

@@ -18,10 +18,12 @@ import platformdirs
 import pytest
 
 from assistant.errors import ChatModelError, ContextTooLong, NotConfigured, ServerFailed
-from assistant.messages import Message
+from assistant.messages import Message, ToolCall
 from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
-from assistant.providers.local_chat import EMBEDDED_NAME, LocalChat
+from assistant.providers.local_chat import EMBEDDED_NAME, LocalChat, ServedChat
+from assistant.tools import GROUPS
+from tests.endpoint import Endpoint
 
 # Taken when the module is read: the model is put together once a machine, not once a test.
 WEIGHTS_FOLDER = platformdirs.user_cache_path("assistant", appauthor=False)
@@ -140,6 +142,99 @@ def test_a_library_that_fails_when_it_is_imported_is_told(
             model.load()
         assert model.pid is None
     model.close()
+
+
+CALL = '{"name": "create_event", "arguments": {"title": "Review", "start": "tomorrow 3pm"}}'
+TOOLS = [tool.schema for group in GROUPS for tool in group.tools]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def served(endpoint: Endpoint) -> Iterator[ServedChat]:
+    model = ServedChat("own", base_url=endpoint.url, api_key=None, timeout=5, max_retries=0)
+    yield model
+    model.close()
+
+
+def test_tools_are_described_in_the_system_message_and_a_call_is_read(
+    endpoint: Endpoint, served: ServedChat
+) -> None:
+    endpoint.reply(CALL)
+    messages = (Message("system", "Be brief."), Message("user", "Review tomorrow 3pm, add it."))
+
+    [last] = served.stream(messages, tools=TOOLS, max_tokens=50)
+
+    (call,) = last.tool_calls
+    assert (call.name, last.finish_reason) == ("create_event", "tool_calls")
+    sent = endpoint.requests[0]
+    assert "tools" not in sent
+    assert "call0 ::=" in sent["grammar"]
+    system, _ = (message["content"] for message in sent["messages"])
+    assert "Be brief." in system
+    assert served.tools_text(TOOLS) in system
+
+
+def test_without_may_call_the_prompt_is_the_same_and_no_call_is_read(
+    endpoint: Endpoint, served: ServedChat
+) -> None:
+    endpoint.reply("Yes.")
+    endpoint.reply(CALL)
+    for may_call in (True, False):
+        parts = list(
+            served.stream((Message("user", "Hi."),), tools=TOOLS, may_call=may_call, max_tokens=50)
+        )
+
+    assert (text_of(parts), parts[-1].tool_calls) == (CALL, ())
+    first, second = endpoint.requests
+    assert first["messages"] == second["messages"]
+    assert "call" not in second["grammar"]
+
+
+def test_without_tools_there_is_no_grammar_and_earlier_calls_are_text(
+    endpoint: Endpoint, served: ServedChat
+) -> None:
+    messages = (
+        Message("user", "Review?"),
+        Message("assistant", "", tool_calls=(ToolCall("a", "recall", '{"question": "x"}'),)),
+        Message("tool", "Nothing.", tool_call_id="a"),
+    )
+    other = served.another()
+    list(other.stream(messages, max_tokens=50))
+    other.close()
+
+    assert "grammar" not in endpoint.requests[0]
+    roles = [message["role"] for message in endpoint.requests[0]["messages"]]
+    assert roles == ["user", "assistant", "user"]
+
+
+@real_model
+def test_it_calls_a_tool_and_stays_with_text_where_it_must(chat: LocalChat) -> None:
+    messages = (Message("user", "Cancel event ek3f9."),)
+    cancel = [one for one in TOOLS if one["function"]["name"] == "cancel_event"]
+
+    (call,) = list(chat.stream(messages, tools=cancel, max_tokens=50))[-1].tool_calls
+    parts = list(chat.stream(messages, tools=cancel, may_call=False, max_tokens=8))
+
+    assert (call.name, call.arguments) == ("cancel_event", '{"id": "ek3f9"}')
+    assert text_of(parts)
+    assert parts[-1].tool_calls == ()
+
+
+@real_model
+def test_what_was_read_ahead_is_not_read_again(chat: LocalChat) -> None:
+    system = Message("system", "Answer in one word. " * 10)
+    cancel = TOOLS[:1]
+    chat.read_ahead((system,), cancel)
+
+    *_, last = chat.stream((system, Message("user", "Hi.")), tools=cancel, max_tokens=1)
+
+    assert last.usage is not None
+    assert last.usage.cached_tokens > 60
 
 
 @real_model

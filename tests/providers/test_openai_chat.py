@@ -354,6 +354,153 @@ def test_a_model_without_tools_answers_without_them(endpoint: Endpoint, model: O
     assert "tools" not in endpoint.requests[1]
 
 
+def test_what_tools_cost_is_told_until_they_are_refused(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    before = model.tools_text([WEATHER])
+    endpoint.fail(400, {"error": {"message": "gemma:2b does not support tools"}})
+    ask(model, tools=[WEATHER])
+
+    assert "type weather" in before
+    assert model.tools_text([WEATHER]) == ""
+
+
+WRITTEN = '{"name": "weather", "arguments": {"city": "Ulm"}}'
+
+
+@pytest.mark.parametrize("text", [WRITTEN, f"```json\n{WRITTEN}\n```"], ids=["bare", "fenced"])
+def test_a_call_written_as_text_is_taken_for_one(
+    endpoint: Endpoint, model: OpenAIChat, text: str
+) -> None:
+    endpoint.reply(text)
+
+    [last] = ask(model, tools=[WEATHER])
+
+    (call,) = last.tool_calls
+    assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Ulm"})
+    assert call.id
+    assert last.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (f"Sure: {WRITTEN}", {"tools": [WEATHER]}),
+        (WRITTEN[:-1], {"tools": [WEATHER]}),
+        (WRITTEN, {}),
+        (WRITTEN, {"tools": [WEATHER], "may_call": False}),
+    ],
+    ids=["words before it", "not whole", "no tools", "no call wanted"],
+)
+def test_json_that_is_no_call_is_text(
+    endpoint: Endpoint, model: OpenAIChat, text: str, options: dict[str, Any]
+) -> None:
+    endpoint.reply(text)
+
+    parts = ask(model, **options)
+
+    assert text_of(parts) == text
+    assert parts[-1].tool_calls == ()
+    assert parts[-1].finish_reason == "stop"
+
+
+def test_text_held_back_is_given_before_a_stream_that_breaks(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    endpoint.break_after('{"name": "wea')
+    parts: list[ReplyPart] = []
+    reply = model.stream(HI, tools=[WEATHER], max_tokens=100)
+    with pytest.raises(StreamBroken):
+        parts.extend(iter(reply))
+
+    assert text_of(parts) == '{"name": "wea'
+
+
+def test_without_may_call_tools_are_described_and_no_call_comes(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    endpoint.reply("Sunny.", tool_calls=[{"id": "a", "name": "weather", "arguments": "{}"}])
+
+    parts = ask(model, tools=[WEATHER], may_call=False)
+
+    assert (text_of(parts), parts[-1].tool_calls) == ("Sunny.", ())
+    assert endpoint.requests[0]["tools"] == [WEATHER]
+    assert endpoint.requests[0]["tool_choice"] == "none"
+
+
+def test_where_a_call_cannot_be_forbidden_no_tool_is_offered(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    endpoint.fail(400, {"error": {"message": "Unsupported parameter: tool_choice"}})
+
+    ask(model, tools=[WEATHER], may_call=False)
+    ask(model, tools=[WEATHER], may_call=False)
+    ask(model, tools=[WEATHER])
+
+    assert ["tools" in sent for sent in endpoint.requests] == [True, False, False, True]
+    assert model.takes_tools
+
+
+CALLED = (
+    Message("assistant", "", tool_calls=(ToolCall("a", "weather", '{"city": "Ulm"}'),)),
+    Message("tool", "Sunny.", tool_call_id="a"),
+)
+AS_TEXT = [
+    {"role": "user", "content": "Hi."},
+    {"role": "assistant", "content": WRITTEN},
+    {"role": "user", "content": "[Result of weather]\nSunny."},
+]
+
+
+def test_a_model_without_tools_reads_earlier_calls_as_text(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    endpoint.fail(400, {"error": {"message": "gemma:2b does not support tools"}})
+
+    ask(model, *HI, *CALLED, tools=[WEATHER])
+
+    assert endpoint.requests[1]["messages"] == AS_TEXT
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Unexpected role 'tool'",
+        "Invalid role: tool",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+    ],
+)
+def test_earlier_calls_are_sent_as_text_where_they_are_refused(
+    endpoint: Endpoint, model: OpenAIChat, refusal: str
+) -> None:
+    endpoint.fail(400, {"error": {"message": refusal}})
+
+    ask(model, *HI, *CALLED)
+    ask(model, *HI, *CALLED)
+
+    roles = [[message["role"] for message in sent["messages"]] for sent in endpoint.requests]
+    assert roles[0] == ["user", "assistant", "tool"]
+    assert [sent["messages"] for sent in endpoint.requests[1:]] == [AS_TEXT, AS_TEXT]
+
+
+def test_a_refusal_of_roles_without_calls_is_told(endpoint: Endpoint, model: OpenAIChat) -> None:
+    endpoint.fail(400, {"error": {"message": "Conversation roles must alternate"}})
+
+    with pytest.raises(RequestRejected):
+        ask(model)
+
+
+def test_a_reply_may_be_held_to_a_grammar(endpoint: Endpoint, model: OpenAIChat) -> None:
+    endpoint.reply(WRITTEN)
+
+    [last] = model.stream_within(HI, grammar="root ::= .", names={"weather"}, max_tokens=9)
+
+    assert endpoint.requests[0]["grammar"] == "root ::= ."
+    assert "tools" not in endpoint.requests[0]
+    assert [call.name for call in last.tool_calls] == ["weather"]
+
+
 def test_a_local_server_needs_no_key(endpoint: Endpoint) -> None:
     model = chat(endpoint, api_key=None)
     ask(model)

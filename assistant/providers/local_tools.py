@@ -1,0 +1,146 @@
+"""Tools for the embedded model: a short description, and the grammar of a reply that may call one.
+
+It was trained on code, and writes a call as JSON whatever it is told. Its replies are held to a
+grammar: text that does not begin like a call, or one call that fits the tool's arguments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from assistant.messages import Message
+from assistant.prompt import ToolSchema
+from assistant.providers.plain_calls import without_calls
+
+#: What precedes the tools. The examples show when to call and when not to: told in words alone, it
+#: called a tool for everything or for nothing.
+OPENING = """\
+Tools. To use one, reply with one line of JSON only:
+{"name": "create_event", "arguments": {"title": "Dentist", "start": "tomorrow 3pm"}}
+Copy times exactly as the user said them. Use a tool only when the user asks to add, move, cancel, \
+list, note, find or remember something of theirs; answer questions and small talk in words."""
+
+
+def tools_text(tools: Sequence[ToolSchema]) -> str:
+    """The tools, one a line, with their arguments and what they do; empty without tools."""
+    return "\n".join([OPENING, *map(_line, tools)]) if tools else ""
+
+
+def with_tools(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list[Message]:
+    """The messages with the tools described in the system message, and calls as plain text.
+
+    The tools come first: what changes after them, facts or a summary, leaves their part of the
+    prompt as it was, and it is not read again.
+    """
+    plain = without_calls(messages)
+    text = tools_text(tools)
+    if not text:
+        return plain
+    if plain and plain[0].role == "system":
+        system = Message(role="system", content=f"{plain[0].text}\n\n{text}")
+        return [system, *plain[1:]]
+    return [Message(role="system", content=text), *plain]
+
+
+def reply_grammar(tools: Sequence[ToolSchema], *, may_call: bool) -> str:
+    """GBNF for a reply: text that can't be taken for a call or, with `may_call`, one call.
+
+    The arguments of a call come in the order of the schema, the required ones first.
+    """
+    if not may_call:
+        return "\n".join(["root ::= text", _TEXT])
+    rules = [
+        "root ::= text | call",
+        _TEXT,
+        f"call ::= {_quoted(_CALL_OPENING)} ({_either('call', len(tools))}) {_CLOSING}",
+        *_VALUES,
+    ]
+    for number, tool in enumerate(tools):
+        function = tool["function"]
+        opening = _quoted(f'{function["name"]}", "arguments": {{')
+        rules.append(f"call{number} ::= {opening} {_arguments(function)} {_CLOSING}")
+    return "\n".join(rules)
+
+
+# --- The description ----------------------------------------------------------------------------
+
+
+def _line(tool: ToolSchema) -> str:
+    function = tool["function"]
+    properties, required = _parameters(function)
+    arguments = (
+        f"{name}{'' if name in required else '?'}{_type_note(schema)}"
+        for name, schema in properties.items()
+    )
+    return f"{function['name']}({', '.join(arguments)}): {function.get('description', '')}"
+
+
+def _type_note(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return f":{'|'.join(schema['enum'])}"
+    return {"integer": ":int", "boolean": ":bool", "array": ":list"}.get(schema["type"], "")
+
+
+def _parameters(function: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[str]]:
+    parameters = function.get("parameters", {})
+    return parameters.get("properties", {}), parameters.get("required", ())
+
+
+# --- The grammar --------------------------------------------------------------------------------
+
+#: Neither JSON nor a fence, a tag or a list around it, and no blank line to begin with.
+_TEXT = r"text ::= [^{\[`< \t\r\n] [^\x00]*"
+
+_CALL_OPENING = '{"name": "'
+_CLOSING = '"}"'
+
+_VALUES = (
+    r'string ::= "\"" character+ "\""',
+    r'character ::= [^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" hex hex hex hex)',
+    r"hex ::= [0-9a-fA-F]",
+    r"integer ::= [0-9] [0-9]? [0-9]? [0-9]? [0-9]? [0-9]?",
+    r'boolean ::= "true" | "false"',
+    r'strings ::= "[" string (", " string)* "]"',
+)
+
+
+def _arguments(function: Mapping[str, Any]) -> str:
+    """The inside of the arguments' braces."""
+    properties, required = _parameters(function)
+    pairs = {name: _pair(name, schema) for name, schema in properties.items()}
+    needed = [pairs[name] for name in pairs if name in required]
+    optional = [pairs[name] for name in pairs if name not in required]
+    if needed:
+        return ' ", " '.join(needed) + _tail(optional)
+    # Any of them may be the first; none is, too.
+    firsts = [f"{pair}{_tail(optional[place + 1 :])}" for place, pair in enumerate(optional)]
+    return f"({' | '.join(firsts)})?" if firsts else ""
+
+
+def _tail(optional: Iterable[str]) -> str:
+    return "".join(f' (", " {pair})?' for pair in optional)
+
+
+def _pair(name: str, schema: Mapping[str, Any]) -> str:
+    return f"{_quoted(json.dumps(name) + ': ')} {_value(schema)}"
+
+
+def _value(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        options = (_quoted(json.dumps(option, ensure_ascii=False)) for option in schema["enum"])
+        return f"({' | '.join(options)})"
+    return {"integer": "integer", "boolean": "boolean", "array": "strings"}.get(
+        schema["type"], "string"
+    )
+
+
+def _either(rule: str, count: int) -> str:
+    return " | ".join(f"{rule}{number}" for number in range(count))
+
+
+def _quoted(text: str) -> str:
+    """A literal of GBNF."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
