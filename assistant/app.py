@@ -41,7 +41,7 @@ from assistant.protocols import ChatModel, Embedder, IndexHome, TokenCounter
 from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
-from assistant.tools import GROUPS
+from assistant.tools import all_groups
 from assistant.tools.registry import ToolContext, ToolRegistry
 from assistant.tools.rounds import ToolLimits
 from assistant.turn import BudgetLimits, Pipeline
@@ -292,7 +292,7 @@ def build_app(
         compactor=_compactor(settings, lambda: pipeline.model, counter, profiles, clock),
         retriever=retriever,
         tools=ToolRegistry(
-            GROUPS if values.tools.enabled else (),
+            all_groups if values.tools.enabled else lambda: (),
             ToolContext(stores, retriever),
         ),
         tool_limits=ToolLimits(

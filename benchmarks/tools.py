@@ -31,7 +31,7 @@ from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel
 from assistant.providers.local_chat import LocalChat
 from assistant.providers.openai_chat import OpenAIChat
-from assistant.tools import GROUPS
+from assistant.tools import all_groups
 from benchmarks.table import table_text
 from benchmarks.utterances import ExpectedCall, Utterance, utterances
 
@@ -62,7 +62,7 @@ class Score(msgspec.Struct, frozen=True):
 
 def main() -> None:
     options = _options()
-    tools = [tool.schema for group in GROUPS for tool in group.tools]
+    tools = [tool.schema for group in all_groups() for tool in group.tools]
     chosen = list(utterances())[:: options.every]
     if options.seed is not None:
         random.Random(options.seed).shuffle(chosen)

@@ -15,7 +15,7 @@ from assistant.memory.facts import Facts
 from assistant.memory.memos import Memos
 from assistant.memory.times import Times
 from assistant.messages import ToolCall
-from assistant.tools import GROUPS
+from assistant.tools import all_groups
 from assistant.tools.registry import Proposal, ToolContext, ToolRegistry, ToolResult
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "utterances.jsonl"
@@ -89,7 +89,7 @@ class Kept:
 
     @property
     def tools(self) -> ToolRegistry:
-        return ToolRegistry(GROUPS, ToolContext(self, self))
+        return ToolRegistry(all_groups, ToolContext(self, self))
 
     def run(self, call: ExpectedCall) -> str:
         """Carry a call out without asking; its result. Raises BadCall or EntryError."""

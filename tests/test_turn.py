@@ -91,7 +91,7 @@ class Talk:
                 CompactionLimits(),
             ),
             retriever=FakeRetriever(),
-            tools=ToolRegistry([], cast("ToolContext", None)),
+            tools=ToolRegistry(lambda: [], cast("ToolContext", None)),
             tool_limits=ToolLimits(),
             known=lambda now: Known(),
             giving_way=lambda: self.pipeline.compactor.giving_way(),

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from assistant.tools import facts, memos, recall, schedule
+from typing import TYPE_CHECKING
 
-GROUPS = (schedule.group, memos.group, facts.group, recall.group)
+if TYPE_CHECKING:
+    from assistant.tools.registry import ToolGroup
+
+
+def all_groups() -> tuple[ToolGroup, ...]:
+    """Every tool, by what it is about. Imported when the first question is asked, not before."""
+    from assistant.tools import facts, memos, recall, schedule
+
+    return (schedule.group, memos.group, facts.group, recall.group)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias, get_type_hints
 
 import msgspec
@@ -168,10 +169,14 @@ class ToolGroup:
 class ToolRegistry:
     """All tools by name, and what they work on."""
 
-    def __init__(self, groups: Iterable[ToolGroup], context: ToolContext) -> None:
-        self.groups = tuple(groups)
+    def __init__(self, groups: Callable[[], Iterable[ToolGroup]], context: ToolContext) -> None:
+        """`groups` gives the tools when they are first needed."""
+        self._groups = groups
         self._context = context
-        self._by_name = {tool.name: tool for group in self.groups for tool in group.tools}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Tool]:
+        return {tool.name: tool for group in self._groups() for tool in group.tools}
 
     @property
     def tools(self) -> Sequence[Tool]:

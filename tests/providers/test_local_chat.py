@@ -22,7 +22,7 @@ from assistant.messages import Message, ToolCall
 from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
 from assistant.providers.local_chat import EMBEDDED_NAME, LocalChat, ServedChat
-from assistant.tools import GROUPS
+from assistant.tools import all_groups
 from tests.endpoint import Endpoint
 
 # Taken when the module is read: the model is put together once a machine, not once a test.
@@ -145,7 +145,7 @@ def test_a_library_that_fails_when_it_is_imported_is_told(
 
 
 CALL = '{"name": "create_event", "arguments": {"title": "Review", "start": "tomorrow 3pm"}}'
-TOOLS = [tool.schema for group in GROUPS for tool in group.tools]
+TOOLS = [tool.schema for group in all_groups() for tool in group.tools]
 
 
 @pytest.fixture

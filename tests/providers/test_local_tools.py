@@ -7,9 +7,9 @@ import pytest
 from assistant.messages import Message, ToolCall
 from assistant.prompt import ToolSchema
 from assistant.providers.local_tools import reply_grammar, tools_text, with_tools
-from assistant.tools import GROUPS
+from assistant.tools import all_groups
 
-TOOLS: list[ToolSchema] = [tool.schema for group in GROUPS for tool in group.tools]
+TOOLS: list[ToolSchema] = [tool.schema for group in all_groups() for tool in group.tools]
 
 
 def tool(name: str, properties: dict[str, object], required: list[str]) -> ToolSchema:

@@ -69,4 +69,4 @@ def look(
 
 
 def shelf_tools(shelf: Shelf) -> ToolRegistry:
-    return ToolRegistry([group], cast(ToolContext, shelf))
+    return ToolRegistry(lambda: [group], cast(ToolContext, shelf))

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.messages import ToolCall
-from assistant.tools import GROUPS
+from assistant.tools import all_groups
 from assistant.tools.registry import BadCall, Proposal, Tool, ToolResult
 from tests.tools.shelf import Shelf, shelf_tools
 
-ALL_TOOLS = [tool for group in GROUPS for tool in group.tools]
+ALL_TOOLS = [tool for group in all_groups() for tool in group.tools]
 
 
 def call(name: str, arguments: object) -> ToolCall:
