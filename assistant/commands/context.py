@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from assistant.commands.outputs import Text
-from assistant.errors import SessionError
+from assistant.errors import SessionError, UsageError
 from assistant.memory.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
@@ -53,6 +53,14 @@ class CommandContext:
     @property
     def times(self) -> Times:
         return self.stores.times
+
+    def require_kept(self, thing: str) -> None:
+        """Raises UsageError in a private session, of which nothing is kept, so no `thing` is."""
+        if self.session.private:
+            raise UsageError(
+                f"This conversation is private: nothing of it is kept, so no {thing} was written "
+                "or changed. Say it again in one that is not (`assistant` without --private)."
+            )
 
     def changed(self, change: Change) -> Text:
         """Remember what was written, and say so."""

@@ -50,7 +50,7 @@ def remember(context: CommandContext, argument: str) -> Output:
     It stands in every question from now on. A later one on the same thing takes its place; the old
     one stays in /memory history with its dates.
     """
-    _refuse_private(context)
+    context.require_kept("fact")
     if not argument:
         raise UsageError("What should be remembered?")
     return _told(context, context.facts.remember(argument))
@@ -136,7 +136,7 @@ def _history(context: CommandContext, argument: str) -> Output:
 
 
 def _edit(context: CommandContext, argument: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("fact")
     fact_id, *rest = argument.split(maxsplit=1) or [""]
     if not fact_id:
         raise UsageError("Which fact? /memory edit takes the id that /memory list shows.")
@@ -147,7 +147,7 @@ def _edit(context: CommandContext, argument: str) -> Output:
 
 
 def _delete(context: CommandContext, argument: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("fact")
     written = context.facts.forget(_one_id("delete", argument))
     assert written.after is not None
     return context.changed(
@@ -187,7 +187,7 @@ def _pending(context: CommandContext, argument: str) -> Output:
 
 
 def _approve(context: CommandContext, argument: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("fact")
     proposal_id = _one_id("approve", argument)
     ends = any(one.ends for one in context.facts.pending() if one.id == proposal_id.casefold())
     written = context.facts.approve(proposal_id)
@@ -197,7 +197,7 @@ def _approve(context: CommandContext, argument: str) -> Output:
 
 
 def _refuse(context: CommandContext, argument: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("fact")
     dropped = context.facts.refuse(_one_id("refuse", argument))
     return Text(f"Not kept, and not proposed again: {_excerpt(dropped.text)}")
 
@@ -241,14 +241,6 @@ def _one_id(verb: str, argument: str) -> str:
 def _refuse_more(verb: str, argument: str) -> None:
     if argument:
         raise UsageError(f"/memory {verb} takes nothing after it. Nothing was done.")
-
-
-def _refuse_private(context: CommandContext) -> None:
-    if context.session.private:
-        raise UsageError(
-            "This conversation is private: nothing of it is kept, so no fact was written or "
-            "changed. Say it again in a session that is not private."
-        )
 
 
 def _from(fact: Fact) -> str:

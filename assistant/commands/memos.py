@@ -86,7 +86,7 @@ def memo_excerpt(memo: Memo) -> str:
 
 
 def _add(context: CommandContext, text: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("memo")
     if not text.strip():
         raise UsageError("What should be kept?")
     written = context.memos.save(*split_tags(text))
@@ -134,7 +134,7 @@ def _show(context: CommandContext, argument: str) -> Output:
 
 
 def _edit(context: CommandContext, argument: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("memo")
     old, text = _named(context, "edit", argument, takes_text=True)
     text, tags = split_tags(text)
     if not text.strip():
@@ -147,7 +147,7 @@ def _edit(context: CommandContext, argument: str) -> Output:
 
 
 def _delete(context: CommandContext, argument: str) -> Output:
-    _refuse_private(context)
+    context.require_kept("memo")
     old, _ = _named(context, "delete", argument, takes_text=False)
     written = context.memos.delete(old.id)
     return context.changed(Change(f"memo deleted: {memo_excerpt(old)}", written.undo))
@@ -186,14 +186,6 @@ def _named(
     if text and not takes_text:
         raise UsageError(f"/memo {verb} takes one id and nothing after it. Nothing was done.")
     return found, text
-
-
-def _refuse_private(context: CommandContext) -> None:
-    if context.session.private:
-        raise UsageError(
-            "This conversation is private: nothing of it is kept, so no memo was written or "
-            "changed. Leave it with /session new, then say it again."
-        )
 
 
 def _tag_text(memo: Memo) -> str:

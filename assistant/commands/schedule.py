@@ -41,7 +41,7 @@ WORDS = (
     complete=lambda context, typed: WORDS,
 )
 def schedule(context: CommandContext, argument: str) -> Output:
-    """Show the calendar: the next 7 days, a day, or events with certain words; or change it.
+    """Show the calendar by days or words (the next 7 days), or change it.
 
     /schedule tomorrow, /schedule dentist
     /schedule add tomorrow 3pm product review @ Room 2
@@ -53,6 +53,7 @@ def schedule(context: CommandContext, argument: str) -> Output:
     action = _ACTIONS.get(word.lower())
     if action is None:
         return _shown(context, argument)
+    context.require_kept("event")
     if not rest.strip():
         raise UsageError(f"What should {word.lower()} be about? Nothing was changed.")
     return action(context, rest.strip())

@@ -14,8 +14,8 @@ from assistant.messages import Message
 from assistant.prompt import ToolSchema
 from assistant.providers.plain_calls import without_calls
 
-#: What precedes the tools. The examples show when to call and when not to: told in words alone, it
-#: called a tool for everything or for nothing.
+#: What precedes the tools. With examples of replies in words it called nothing for most requests;
+#: with more examples of calls it called something for thanks and small talk, too.
 OPENING = """\
 Tools. To use one, reply with one line of JSON only:
 {"name": "create_event", "arguments": {"title": "Dentist", "start": "tomorrow 3pm"}}
@@ -31,8 +31,7 @@ def tools_text(tools: Sequence[ToolSchema]) -> str:
 def with_tools(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list[Message]:
     """The messages with the tools described in the system message, and calls as plain text.
 
-    The tools come first: what changes after them, facts or a summary, leaves their part of the
-    prompt as it was, and it is not read again.
+    They stand at its end: at its beginning the model used them less.
     """
     plain = without_calls(messages)
     text = tools_text(tools)
