@@ -87,6 +87,7 @@ class Afterwards:
         plan = compactor.plan_ahead(session, turn.prompt.history_room) if self.plans_ahead else None
         if plan is not None:
             self.worker.submit("summarize older turns", lambda: self._compact(session, plan))
+        self.learner.go_on()
 
     def _compact(self, session: Session, plan: CompactionPlan) -> None:
         try:

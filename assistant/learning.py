@@ -48,6 +48,8 @@ class Learner:
         self._clock = clock
         self._on = on
         self._gives_way = gives_way
+        self._interrupted: set[str] = set()
+        """Sessions whose look gave way to a reply."""
 
     @cached_property
     def _extractor(self) -> FactExtractor:
@@ -62,6 +64,11 @@ class Learner:
         """Look at the sessions that were left lately, the one that is open excepted."""
         if self._on:
             self._submit("look for sessions that were left", lambda: self._find_left(not_at))
+
+    def go_on(self) -> None:
+        """Look again at what gave way to a reply."""
+        while self._interrupted:
+            self.look_at(self._interrupted.pop())
 
     @contextmanager
     def giving_way(self) -> Iterator[None]:
@@ -98,24 +105,22 @@ class Learner:
             # Nothing is lost: what was not looked at is looked at the next time.
             log.warning("No facts were looked for: %s", type(error).__name__)
             return
+        if found.stopped:
+            self._interrupted.add(session_id)
         for sentence in _told(found):
             self._say(sentence)
 
 
 def _told(found: Extraction) -> Sequence[str]:
-    kept = [one.after.text for one in found.kept if one.after is not None and one.before is None]
-    changed = [one for one in found.kept if one.before is not None]
+    """What was found, in sentences for the user."""
     told = []
-    if kept:
-        told.append(f"Remembered about you: {'; '.join(kept)}. /memory shows all.")
-    for one in changed:
-        old = one.before.text if one.before else ""
-        new = (
-            f"now: {one.after.text}"
-            if one.after and one.after.id != getattr(one.before, "id", "")
-            else "it has ended"
-        )
-        told.append(f"Changed in what is known about you: {old} → {new}. /memory history shows it.")
+    new = [one.after.text for one in found.kept if one.after and not one.before]
+    if new:
+        told.append(f"Remembered about you: {'; '.join(new)}. /memory shows all.")
+    for one in found.kept:
+        if one.before and one.after:
+            now = "it has ended" if one.after.id == one.before.id else f"now: {one.after.text}"
+            told.append(f"Changed about you: {one.before.text} → {now}. /memory history shows it.")
     if found.pending:
         told.append(f"{len(found.pending)} facts wait for your word: /memory pending shows them.")
     return told

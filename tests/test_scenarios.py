@@ -60,6 +60,11 @@ class Player:
         self.context = self.app.context(session)
         greet(self.app, session, self.screen)
         self.repl = Repl(self.app, self.context, _Answers(self), self.screen)
+        # Of what begins with the prompt; the rest loads what no scenario needs.
+        self.app.learner.look_at_left(not_at=session.id)
+        self.app.worker.drain(5)
+        # The first job queues others.
+        self.app.worker.drain(5)
 
     def you(self, text: str) -> None:
         self._clear()
