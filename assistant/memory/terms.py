@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 
 from snowballstemmer.english_stemmer import EnglishStemmer
 
@@ -95,7 +95,17 @@ def terms(text: str) -> list[str]:
 
 def other_forms(term: str) -> list[str]:
     """Irregular forms of a word whose term this is: texts may have any of them."""
-    return [past for past, base in _IRREGULAR.items() if term in _stemmed(base)]
+    return _forms().get(term, [])
+
+
+@cache
+def _forms() -> Mapping[str, list[str]]:
+    """Term → irregular forms. Stemming all of them takes a while: it is done once."""
+    forms: dict[str, list[str]] = {}
+    for past, base in _IRREGULAR.items():
+        for term in set(_stemmed(base)):
+            forms.setdefault(term, []).append(past)
+    return forms
 
 
 def _folded(text: str) -> str:

@@ -26,7 +26,7 @@ from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
 from assistant.providers.local_server import Answer, Order
-from assistant.providers.local_tools import reply_grammar, tools_text, with_tools
+from assistant.providers.local_tools import reply_grammar, said_by_user, tools_text, with_tools
 from assistant.providers.local_weights import OTHER_WAYS, QWEN, assembled, checked_model_file
 from assistant.providers.openai_chat import OpenAIChat
 from assistant.providers.plain_calls import without_calls
@@ -271,7 +271,7 @@ class ServedChat(OpenAIChat):
         names = {tool["function"]["name"] for tool in tools} if may_call else set()
         return self.stream_within(
             with_tools(messages, tools),
-            grammar=reply_grammar(tools, may_call=may_call),
+            grammar=reply_grammar(tools, may_call=may_call, said=said_by_user(messages)),
             names=names,
             max_tokens=max_tokens,
         )

@@ -7,6 +7,7 @@ grammar: text that does not begin like a call, or one call that fits the tool's 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,10 +44,11 @@ def with_tools(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list
     return [Message(role="system", content=text), *plain]
 
 
-def reply_grammar(tools: Sequence[ToolSchema], *, may_call: bool) -> str:
+def reply_grammar(tools: Sequence[ToolSchema], *, may_call: bool, said: str = "") -> str:
     """GBNF for a reply: text that can't be taken for a call or, with `may_call`, one call.
 
-    The arguments of a call come in the order of the schema, the required ones first.
+    The arguments of a call come in the order of the schema, the required ones first. Times are
+    copied out of what was `said`, word for word: left to itself the model reckons dates, wrongly.
     """
     if not may_call:
         return "\n".join(["root ::= text", _TEXT])
@@ -55,6 +57,7 @@ def reply_grammar(tools: Sequence[ToolSchema], *, may_call: bool) -> str:
         _TEXT,
         f"call ::= {_quoted(_CALL_OPENING)} ({_either('call', len(tools))}) {_CLOSING}",
         *_VALUES,
+        *_copy_rules(said),
     ]
     for number, tool in enumerate(tools):
         function = tool["function"]
@@ -105,6 +108,47 @@ _VALUES = (
 )
 
 
+#: Arguments that are times, in the words of the user.
+_TIMES = frozenset({"start", "end", "from", "to", "valid_from", "valid_until"})
+
+#: Words and marks that a copy may be made of; of a longer text anything may be written.
+_MOST_PIECES = 150
+_PIECE = re.compile(r"[A-Za-z0-9]+|[^\s\x00-\x1f]")
+
+
+def said_by_user(messages: Sequence[Message]) -> str:
+    """The user's own words in the last two messages, without the notes that stand beside them."""
+    own = [message.text for message in messages if message.role == "user"][-2:]
+    return "\n".join(_NOTE.sub("", text).strip() for text in own)
+
+
+#: What `memory/background.py` puts beside a message: a block with an end, or a line.
+_NOTE = re.compile(
+    r"^\[Background[^\n]*\n.*?^\[End of the background\]$|^【背景[^\n]*\n.*?^【背景结束】$"
+    r"|^\[Background[^\n]*\]$|^【背景[^\n]*】$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _copy_rules(said: str) -> Sequence[str]:
+    """Rules for any run of words in `said`, as the inside of a string: `time`."""
+    found = list(_PIECE.finditer(said))
+    if not 0 < len(found) <= _MOST_PIECES:
+        return ["time ::= string"]
+    rules = [f"time ::= {_QUOTE} ({_either('from', len(found))}) {_QUOTE}"]
+    for number, piece in enumerate(found):
+        rule = f"from{number} ::= {_quoted(json.dumps(piece[0], ensure_ascii=False)[1:-1])}"
+        if number + 1 < len(found):
+            gap = said[piece.end() : found[number + 1].start()]
+            between = '" " ' if gap else ""
+            rule += f" ({between}from{number + 1})?"
+        rules.append(rule)
+    return rules
+
+
+_QUOTE = r'"\""'
+
+
 def _arguments(function: Mapping[str, Any]) -> str:
     """The inside of the arguments' braces."""
     properties, required = _parameters(function)
@@ -123,7 +167,7 @@ def _tail(optional: Iterable[str]) -> str:
 
 
 def _pair(name: str, schema: Mapping[str, Any]) -> str:
-    return f"{_quoted(json.dumps(name) + ': ')} {_value(schema)}"
+    return f"{_quoted(json.dumps(name) + ': ')} {'time' if name in _TIMES else _value(schema)}"
 
 
 def _value(schema: Mapping[str, Any]) -> str:

@@ -184,7 +184,15 @@ class ToolRegistry:
 
     def schemas(self, *, changing: bool = True) -> Sequence[ToolSchema]:
         """What is sent with a prompt; without `changing` the tools that only look."""
-        return [tool.schema for tool in self.tools if changing or not tool.changes]
+        return self._schemas if changing else self._looking_schemas
+
+    @cached_property
+    def _schemas(self) -> Sequence[ToolSchema]:
+        return tuple(tool.schema for tool in self.tools)
+
+    @cached_property
+    def _looking_schemas(self) -> Sequence[ToolSchema]:
+        return tuple(tool.schema for tool in self.tools if not tool.changes)
 
     def get(self, name: str) -> Tool:
         """The tool a call names. Raises BadCall."""

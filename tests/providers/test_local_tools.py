@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from assistant.memory.background import recalled_block, time_note
 from assistant.messages import Message, ToolCall
 from assistant.prompt import ToolSchema
-from assistant.providers.local_tools import reply_grammar, tools_text, with_tools
+from assistant.providers.local_tools import reply_grammar, said_by_user, tools_text, with_tools
 from assistant.tools import all_groups
 
 TOOLS: list[ToolSchema] = [tool.schema for group in all_groups() for tool in group.tools]
@@ -94,10 +97,38 @@ def test_where_no_argument_is_required_any_may_be_the_first() -> None:
     grammar = reply_grammar([PUT, LOOK], may_call=True)
 
     assert rule(grammar, "call1") == (
-        r'"look\", \"arguments\": {" ("\"from\": " string (", " "\"to\": " string)?'
-        r' | "\"to\": " string)? "}"'
+        r'"look\", \"arguments\": {" ("\"from\": " time (", " "\"to\": " time)?'
+        r' | "\"to\": " time)? "}"'
     )
     assert rule(grammar, "call") == r'"{\"name\": \"" (call0 | call1) "}"'
+
+
+def test_times_are_copied_out_of_what_was_said() -> None:
+    grammar = reply_grammar([LOOK], may_call=True, said='明天3pm "or" later')
+
+    assert rule(grammar, "time").startswith(r'"\"" (from0 | from1 | from2 | ')
+    assert rule(grammar, "from0") == '"明" (from1)?'
+    assert rule(grammar, "from2") == '"3pm" (" " from3)?'
+    assert rule(grammar, "from3") == r'"\\\"" (from4)?'
+    assert rule(grammar, "from6") == '"later"'
+
+
+@pytest.mark.parametrize("said", ["", "word " * 500])
+def test_of_nothing_and_of_a_long_text_any_time_may_be_written(said: str) -> None:
+    assert rule(reply_grammar([LOOK], may_call=True, said=said), "time") == "string"
+
+
+@pytest.mark.parametrize("text", ["Call Bo tomorrow.", "明天给小李打电话。"])
+def test_notes_are_no_words_of_the_user(text: str) -> None:
+    now = datetime(2026, 11, 30, 10, 15, tzinfo=UTC)
+    # In the language of the words, as the program writes it.
+    recalled = recalled_block("2025: yesterday" if text.isascii() else "2025：昨天。")
+    asked = Message("user", f"{recalled}\n\n{text}\n\n{time_note(text, now)}")
+    result = Message("tool", "2026-01-01", tool_call_id="a")
+
+    said = said_by_user([Message("user", "Earlier."), asked, result])
+
+    assert said == f"Earlier.\n{text}"
 
 
 def test_without_may_call_there_is_only_text() -> None:
