@@ -53,6 +53,7 @@ TURN, LOOKED, MADE, TODAY, FIRST = (
     "/schedule today",
     "the first screen",
 )
+ROWS = (TURN, LOOKED, MADE, TODAY, FIRST)
 
 
 class CallingModel(InstantModel):
@@ -83,16 +84,22 @@ class Home:
     model: CallingModel
     spent: dict[str, list[float]] = field(default_factory=dict)
 
-    def measure(self) -> None:
-        """One round: each of the rows once, in CPU milliseconds of the whole process."""
-        for row, call in ((TURN, None), (LOOKED, LOOK), (MADE, MAKE)):
-            self.model.call = call
-            self._timed(row, lambda: self._turn())
+    def measure(self, row: str) -> float:
+        """CPU milliseconds of the whole process, for one of the rows once."""
         now, calendar = self.app.clock(), self.app.stores.calendar
-        self._timed(TODAY, lambda: agenda(calendar, now, days=1))
-        self._timed(FIRST, lambda: digest(calendar, (), now))
+        actions: dict[str, Callable[[], object]] = {
+            TURN: self._turn,
+            LOOKED: lambda: self._turn(LOOK),
+            MADE: lambda: self._turn(MAKE),
+            TODAY: lambda: agenda(calendar, now, days=1),
+            FIRST: lambda: digest(calendar, (), now),
+        }
+        begun = time.process_time()
+        actions[row]()
+        return 1_000 * (time.process_time() - begun)
 
-    def _turn(self) -> None:
+    def _turn(self, call: ToolCall | None = None) -> None:
+        self.model.call = call
         run_turn(
             "And what about tomorrow?",
             self.session,
@@ -100,11 +107,6 @@ class Home:
             lambda event: None,
             confirm=lambda question: True,
         )
-
-    def _timed(self, row: str, action: Callable[[], object]) -> None:
-        begun = time.process_time()
-        action()
-        self.spent.setdefault(row, []).append(1_000 * (time.process_time() - begun))
 
 
 def main() -> None:
@@ -116,12 +118,12 @@ def main() -> None:
         few = opened(Path(folder) / "few", *FEW)
         many = opened(Path(folder) / "many", *MANY)
         with closing(few.app), closing(many.app):
-            for home in (few, many):
-                home.measure()  # the first of each reads what later ones know
-                first = {row: times.pop() for row, times in home.spent.items()}
-            for _ in range(options.rounds):
-                few.measure()
-                many.measure()
+            # The first of each reads what later ones know.
+            first = {row: home.measure(row) for home in (few, many) for row in ROWS}
+            for row in ROWS:
+                for _ in range(options.rounds):
+                    few.spent.setdefault(row, []).append(few.measure(row))
+                    many.spent.setdefault(row, []).append(many.measure(row))
     _report(few, many, first, options.rounds)
 
 
@@ -175,7 +177,7 @@ def _write_facts(path: Path, number: int) -> None:
 
 def _report(few: Home, many: Home, first: dict[str, float], rounds: int) -> None:
     rows = []
-    for row in (TURN, LOOKED, MADE, TODAY, FIRST):
+    for row in ROWS:
         small, large = statistics.median(few.spent[row]), statistics.median(many.spent[row])
         rows.append(
             [row, f"{small:,.1f}", f"{large:,.1f}", f"{_ratio(few, many, row):.2f}",

@@ -197,6 +197,8 @@ def _bounds(arguments: Mapping[str, Any], times: Times) -> Sequence[object]:
     except WrongEntry as error:
         return [str(error)]
     start, end = moments.pop("start", None), moments.pop("end", None)
+    if start is not None and end is not None and not end.dated:
+        end = times.moment(arguments["end"], start.start)
     until = _end_of(start, end)
     return [
         start and start.start,
@@ -207,12 +209,10 @@ def _bounds(arguments: Mapping[str, Any], times: Times) -> Sequence[object]:
 
 
 def _end_of(start: Moment | None, end: Moment | None) -> object:
-    """When an event ends that was given so; without a word of it an hour or a day later."""
+    """When an event ends that was given so; None where nothing was said of it."""
     if end is not None:
         return end.end if end.whole_day else end.start
-    if start is None:
-        return None
-    return start.end
+    return start and start.end
 
 
 # --- the table ----------------------------------------------------------------------------------

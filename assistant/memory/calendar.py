@@ -28,10 +28,12 @@ from assistant.memory.calendar_index import (
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.ical_event import (
     EventRecord,
+    in_zone_of,
     local_rule,
     new_event,
     put_reminder,
     put_stamps,
+    put_stands_for,
     put_text,
     put_times,
     shift_dates,
@@ -42,7 +44,8 @@ from assistant.memory.ical_event import (
 from assistant.memory.ical_text import Block, content_line, newline_of
 from assistant.memory.ical_zones import FLOATING, UTC_NAME, vtimezone, wall_time, zone_name
 from assistant.memory.interrupts import interrupts_held
-from assistant.memory.occurrences import rule_fault, rule_parts, rule_text
+from assistant.memory.moved_rules import moved_rule
+from assistant.memory.occurrences import rule_fault
 from assistant.messages import Event, clean_text
 from assistant.protocols import EventChanges, Scope, Written
 
@@ -60,9 +63,10 @@ HOUR = timedelta(hours=1)
 
 _EMPTY = ("BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//assistant//calendar//EN", "END:VCALENDAR")
 _ID_LETTERS = 4
-_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 #: Bytes that take the place of those from one offset to another.
 _Edit: TypeAlias = tuple[int, int, bytes]
+#: A component as it was: in which VCALENDAR of the file, and its bytes.
+_Kept: TypeAlias = tuple[int, bytes]
 #: Fields that are text, and the properties they are written to.
 _TEXTS = (("title", "SUMMARY"), ("location", "LOCATION"), ("notes", "DESCRIPTION"))
 
@@ -243,28 +247,35 @@ class CalendarFile:
         told = found.event
         if found.occurrence is not None and series.master is not None:
             # Times are said of the occurrence that was named: the series moves as far as it does.
-            changes = _moved_to_series(changes, told, book.event(old))
             told = book.event(old)
+            by_rule = book.moment(found.occurrence, old)
+            changes = _moved_to_series(changes, by_rule, told.start)
         new = self._change(book, block, old, changes, told)
         by = new.start - old.start
         rules = new.rules
         if changes.repeat is not None:
             rules = _checked_rule(changes.repeat, new, book)
         elif by and rules:
-            rules = tuple(_moved_rule(rule, old.start, new.start) for rule in rules)
-        if rules != old.rules:
+            rules = tuple(moved_rule(rule, old.start, new.start) for rule in rules)
+        if (rules, new.whole_day) != (old.rules, old.whole_day):
             block.put("RRULE", *(f"RRULE:{written_rule(rule, new, book.zones)}" for rule in rules))
         stops = changes.repeat == "" and old.repeats
         for name in ("EXDATE", "RDATE"):
             if stops:
                 block.put(name)
             elif by:
-                shift_dates(block, name, by)
+                shift_dates(block, name, old, new, book.zones)
         edits: list[_Edit] = []
         for other in series.entries:
-            if other is entry or other.event is None:
+            if other.event is None or other.event.stands_for is None:
                 continue
-            edits += self._followed(other, other.event, old, new, by, stops)
+            if stops:
+                edits.append((other.start, other.end, b""))
+                continue
+            # The one that was named is what was told of it, and no exception any more.
+            named = other.event is found.record
+            retimed = named and changes.start is not None
+            edits += self._followed(book, other, old, new, named=named, retimed=retimed)
         if (new, rules) == (old, old.rules) and not edits:
             return [], FLOATING, found.event.id
         put_stamps(block, self._stamp(), old.sequence + 1)
@@ -273,23 +284,34 @@ class CalendarFile:
 
     def _followed(
         self,
+        book: CalendarBook,
         entry: Entry,
-        own: EventRecord,
         old: EventRecord,
         new: EventRecord,
-        by: timedelta,
-        stops: bool,
+        *,
+        named: bool,
+        retimed: bool,
     ) -> Iterator[_Edit]:
         """What a changed occurrence takes over when its series changes."""
-        if stops:
-            yield entry.start, entry.end, b""
-            return
+        own = entry.event
+        assert own is not None
         block = Block(self._data[entry.start : entry.end])
         before = bytes(block)
-        if by:
-            shift_dates(block, "RECURRENCE-ID", by)
+        start = in_zone_of(old, own, book.zones) + (new.start - old.start)
+        if (old.start, old.whole_day) != (new.start, new.whole_day):
+            put_stands_for(block, start, new)
+        if retimed:
+            end = start + new.length
+            put_times(
+                block,
+                own,
+                msgspec.structs.replace(
+                    own, start=start, end=end, zone=new.zone, whole_day=new.whole_day
+                ),
+            )
         for name, written in _TEXTS:
-            if getattr(own, name) == getattr(old, name) != getattr(new, name):
+            shared = named or getattr(own, name) == getattr(old, name)
+            if shared and getattr(old, name) != getattr(new, name):
                 put_text(block, written, getattr(new, name))
         if bytes(block) != before:
             put_stamps(block, self._stamp(), own.sequence + 1)
@@ -344,7 +366,7 @@ class CalendarFile:
     # --- taking back ----------------------------------------------------------------------------
 
     def _written(
-        self, uid: str, before: Event | None, blocks: Sequence[bytes], after_id: str | None
+        self, uid: str, before: Event | None, blocks: Sequence[_Kept], after_id: str | None
     ) -> Written[Event]:
         """What was written, read back from the file, and how to take it back."""
         book = self._read()
@@ -355,7 +377,7 @@ class CalendarFile:
         def undo() -> None:
             with self._writing() as book:
                 series = book.series.get(uid, Series())
-                if self._blocks(series) != now:
+                if self._blocks(series) != now or not book.index.ends:
                     raise EntryChanged(
                         "The event was changed since, so this was not taken back. Nothing was "
                         "changed."
@@ -364,22 +386,23 @@ class CalendarFile:
 
         return Written(before, after, undo)
 
-    def _restored(self, book: CalendarBook, series: Series, blocks: Sequence[bytes]) -> list[_Edit]:
+    def _restored(self, book: CalendarBook, series: Series, blocks: Sequence[_Kept]) -> list[_Edit]:
         """The components of one event as they were, each in its place if all have one."""
-        entries = series.entries
+        entries, ends = series.entries, book.index.ends
         if len(entries) == len(blocks):
             return [
                 (entry.start, entry.end, block)
-                for entry, block in zip(entries, blocks, strict=True)
+                for entry, (_, block) in zip(entries, blocks, strict=True)
             ]
-        at = entries[0].start if entries else book.index.ends[0]
-        return [
-            (at, at, b"".join(blocks)),
-            *((entry.start, entry.end, b"") for entry in entries),
-        ]
+        places = {entry.calendar: entry.start for entry in reversed(entries)}
+        edits: list[_Edit] = [(entry.start, entry.end, b"") for entry in entries]
+        for calendar, block in blocks:
+            at = places.get(calendar, ends[min(calendar, len(ends) - 1)])
+            edits.append((at, at, block))
+        return edits
 
-    def _blocks(self, series: Series) -> Sequence[bytes]:
-        return [self._data[entry.start : entry.end] for entry in series.entries]
+    def _blocks(self, series: Series) -> Sequence[_Kept]:
+        return [(entry.calendar, self._data[entry.start : entry.end]) for entry in series.entries]
 
     # --- the file -------------------------------------------------------------------------------
 
@@ -576,9 +599,9 @@ def _moved(book: CalendarBook, old: EventRecord, changes: EventChanges, told: Ev
     return msgspec.structs.replace(old, start=first, end=after, zone=zone, whole_day=whole_day)
 
 
-def _moved_to_series(changes: EventChanges, told: Event, series: Event) -> EventChanges:
-    """Times that were said of an occurrence, as those of the series."""
-    by = told.start.replace(tzinfo=None) - series.start.replace(tzinfo=None)
+def _moved_to_series(changes: EventChanges, told: datetime, series: datetime) -> EventChanges:
+    """Times that were said of an occurrence, which starts at `told`, as those of the series."""
+    by = told.replace(tzinfo=None) - series.replace(tzinfo=None)
     try:
         return msgspec.structs.replace(
             changes,
@@ -587,30 +610,6 @@ def _moved_to_series(changes: EventChanges, told: Event, series: Event) -> Event
         )
     except OverflowError as error:
         raise _no_such_year() from error
-
-
-def _moved_rule(rule: str, old: datetime, new: datetime) -> str:
-    """A rule for the new start: the weekdays, or the day, that it names move along.
-
-    Raises WrongEntry where that can't be told.
-    """
-    parts = rule_parts(rule)
-    days = (new.date() - old.date()).days
-    if not days:
-        return rule
-    named = parts.get("BYDAY", "").split(",")
-    if "BYDAY" in parts and all(day in _WEEKDAYS for day in named) and "BYSETPOS" not in parts:
-        moved = [_WEEKDAYS[(_WEEKDAYS.index(day) + days) % 7] for day in named]
-        return rule_text({**parts, "BYDAY": ",".join(moved)})
-    if parts.get("BYMONTHDAY") == str(old.day) and parts["FREQ"] == "MONTHLY":
-        return rule_text({**parts, "BYMONTHDAY": str(new.day)})
-    if any(part in parts for part in ("BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYMONTH")):
-        raise WrongEntry(
-            "It is moved to another day, and how it repeats names days. Nothing was changed. Say "
-            "along with the new time how it repeats from now on.",
-            "repeat",
-        )
-    return rule
 
 
 def _checked_title(title: str) -> str:

@@ -26,11 +26,11 @@ from assistant.memory.fact_rules import (
     plain_wording,
     replaces,
     retraction_of,
-    secret_in,
     statement,
 )
 from assistant.memory.facts import Facts
 from assistant.memory.language import language_of
+from assistant.memory.secret_text import secret_in
 from assistant.memory.terms import terms
 from assistant.messages import Exchange, Fact, FactKind, Language, Message
 from assistant.protocols import ChatModel, FactProposal, TokenCounter, Written

@@ -1,4 +1,4 @@
-"""What a text about the user states, told by its wording: its kind, its subject, its secrets.
+"""What a text about the user states, told by its wording: its kind, its subject, what it replaces.
 
 English and Chinese. Two facts are on the same thing only where the wording leaves no doubt: one
 that is ended by mistake is lost, while of two that contradict each other the newer stands first.
@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timedelta
 
 import msgspec
 
-from assistant.errors import WrongEntry
 from assistant.memory.terms import terms
 from assistant.messages import FactKind
-from assistant.protocols import Times
 
 #: Characters of a clause that is taken for a fact as it stands.
 LONGEST_CLAUSE = 120
@@ -156,7 +153,7 @@ def is_negative(text: str) -> bool:
 
 def same_words(text: str) -> str:
     """What is equal for texts that are the same but for spaces, case, marks and our dates."""
-    plain = unicodedata.normalize("NFKC", _OUR_DATE.sub("", text)).casefold()
+    plain = unicodedata.normalize("NFKC", OUR_DATE.sub("", text)).casefold()
     return " ".join(re.findall(r"[^\W_]+(?:[-.@/:+#'][^\W_]+)*", plain))
 
 
@@ -184,7 +181,7 @@ def kind_of(text: str) -> FactKind:
 
 def plain_wording(text: str) -> str:
     """The text in the first person, without contractions and dates in brackets, on one line."""
-    plain = unicodedata.normalize("NFKC", _OUR_DATE.sub("", text)).replace("’", "'")
+    plain = unicodedata.normalize("NFKC", OUR_DATE.sub("", text)).replace("’", "'")
     plain = " ".join(plain.split())
     for pattern, said in _FIRST_PERSON:
         plain = pattern.sub(said, plain)
@@ -249,7 +246,7 @@ _ASKED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
 
 # --- the words ----------------------------------------------------------------------------------
 
-_OUR_DATE = re.compile(r"\s?\(\d{4}(?:-\d\d(?:-\d\d)?)?(?: to \d{4}-\d\d-\d\d)?\)")
+OUR_DATE = re.compile(r"\s?\(\d{4}(?:-\d\d(?:-\d\d)?)?(?: to \d{4}-\d\d-\d\d)?\)")
 _FIRST_PERSON: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), said)
     for pattern, said in (
@@ -657,144 +654,3 @@ def _content(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         if word not in _FRAME and (word.isascii() or len(word) > 1):
             yield word
-
-
-# --- secrets ------------------------------------------------------------------------------------
-
-_KEYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (what, re.compile(pattern))
-    for what, pattern in (
-        ("a private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-        ("an API key", r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{16,}"),
-        ("an access token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})"),
-        ("an access token", r"\bglpat-[\w-]{16,}"),
-        ("an access key", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-        ("an access token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-        ("an API key", r"\bAIza[\w-]{30,}"),
-        ("an access token", r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    )
-)
-_PASSWORD = re.compile(
-    r"\b(?:pass(?:word|code|phrase|wd)|pwd|pin(?:[ -]?(?:code|number))?|cvv|cvc|secret key"
-    r"|api[ -]?key|access token)\b(?! (?:manager|is (?:in|on|at|stored|kept|too|not|the same"
-    r"|expired|secret|written|hard|long|short|needed|safe|my)\b))"
-    r"[^.?!\n:=]{0,60}?(?:\b(?:is|was|are|to)\b|'s|[:=])(?: now| just)? ?[\"'“「]?"
-    r"(?!(?:what|how|why|that|a|an|the|by|me|you)\b)[^\s\"'”」]{3,}"
-    r"|(?:密码|口令|支付码|验证码|PIN码?)[^，。？?\n]{0,8}?(?:是|为|改成了?|设成了?|换成了?|[：:=])\s*"
-    r"(?!什么|多少|啥|不是|在|放|存|我的|谁)[^\s，。？?]{3,}",
-    re.IGNORECASE,
-)
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
-_CARD = re.compile(r"(?<![\d+.])[2-6]\d{3}(?:[ -]?\d){9,15}(?![\d])")
-_PHONE_BEFORE = re.compile(r"(?:phone|mobile|tel|call|电话|手机|\+)[^\d]{0,20}$", re.IGNORECASE)
-
-
-def secret_in(text: str) -> str:
-    """What in the text is to be kept secret, in words; empty when nothing is."""
-    plain = unicodedata.normalize("NFKC", text)
-    for what, pattern in _KEYS:
-        if pattern.search(plain):
-            return what
-    if _PASSWORD.search(plain):
-        return "a password or PIN"
-    without_ibans = _IBAN.sub(lambda found: " " if _is_iban(found[0]) else found[0], plain)
-    for found in _CARD.finditer(without_ibans):
-        digits = re.sub(r"\D", "", found[0])
-        phone = _PHONE_BEFORE.search(without_ibans[: found.start()])
-        if not phone and 13 <= len(digits) <= 19 and _passes_luhn(digits):
-            return "a card number"
-    return ""
-
-
-def require_no_secret(text: str) -> None:
-    """Raises WrongEntry when there is one in the text."""
-    if secret := secret_in(text):
-        raise WrongEntry(
-            f"Nothing was kept: this holds {secret}, and facts are stored as plain text and sent "
-            "with every question. Keep it in a password manager; say the rest without it.",
-            "text",
-        )
-
-
-def _passes_luhn(digits: str) -> bool:
-    doubled = [2 * int(one) for one in digits[-2::-2]]
-    return (sum(map(int, digits[-1::-2])) + sum(n - 9 * (n > 9) for n in doubled)) % 10 == 0
-
-
-def _is_iban(text: str) -> bool:
-    plain = text.replace(" ", "")
-    return int("".join(str(int(sign, 36)) for sign in plain[4:] + plain[:4])) % 97 == 1
-
-
-# --- dates --------------------------------------------------------------------------------------
-
-_PAST = re.compile(
-    r"\bthe day before yesterday\b|\byesterday\b|\blast (?:night|week|month|year|weekend"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
-    r"|\b(?:a|one|two|three|four|five|six|\d{1,2}) (?:day|week|month|year)s? ago\b"
-    r"|大前天|前天|昨[天晚日]|上上?个?(?:周|星期|礼拜)[一二三四五六日天末]?|上上?个?月|去年|前年"
-    r"|[一二两三四五六七八九十\d]{1,3}个?(?:天|周|星期|礼拜|月|年)前",
-    re.IGNORECASE,
-)
-_TODAY = re.compile(r"\b(?:today|tonight|this (?:morning|afternoon|evening))\b|今[天晚日早]", re.I)
-_WENT_BY = re.compile(r"\b(?:was|were|had|went|did|\w+ed)\b|[了过]", re.IGNORECASE)
-_BARE_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:周|星期|礼拜).", re.I)
-
-
-def dated(text: str, said: datetime, times: Times) -> str:
-    """The text with the date behind every word that is only known with the day it was said.
-
-    `tomorrow` becomes `tomorrow (2026-12-01)`. What can't be reckoned with stays as it is, and so
-    do dates that were put there before.
-    """
-    found: list[tuple[int, int, str]] = []
-    for start, end, words in _relative(text):
-        shown = "" if _OUR_DATE.match(text, end) else _reckoned(words, text, said, times)
-        if shown and not any(start < other_end and end > other for other, other_end, _ in found):
-            found.append((start, end, shown))
-    for _, end, shown in sorted(found, reverse=True):
-        text = f"{text[:end]} ({shown}){text[end:]}"
-    return text
-
-
-def _relative(text: str) -> Iterator[tuple[int, int, str]]:
-    # Here, as its patterns take long to compile.
-    from assistant.memory.values import find_values
-
-    for pattern in (_TODAY, _PAST):
-        for match in pattern.finditer(text):
-            yield *match.span(), match[0]
-    for value in find_values(text):
-        if value.kind == "date" and value.relative:
-            yield value.start, value.end, text[value.start : value.end]
-
-
-def _reckoned(words: str, text: str, said: datetime, times: Times) -> str:
-    if _TODAY.fullmatch(words):
-        return f"{said:%Y-%m-%d}"
-    if _PAST.fullmatch(words):
-        from assistant.memory.named_dates import named_dates
-
-        ranges = named_dates(words, said)
-        return _shown(ranges[0].start, ranges[0].end) if ranges else ""
-    if _BARE_WEEKDAY.fullmatch(words) and _WENT_BY.search(text):
-        # It may be the last one as well as the next.
-        return ""
-    try:
-        moment = times.moment(words, now=said)
-    except WrongEntry:
-        return ""
-    end = moment.end or moment.start
-    last = end - timedelta(microseconds=1) if end > moment.start else end
-    return _shown(moment.start.date(), last.date())
-
-
-def _shown(start: date, end: date) -> str:
-    if start == end:
-        return f"{start}"
-    following = end + timedelta(days=1)
-    if start.day == following.day == 1 and (following - start).days <= 31:
-        return f"{start:%Y-%m}"
-    if (start.month, start.day, following.month, following.day) == (1, 1, 1, 1):
-        return f"{start.year}"
-    return f"{start} to {end}"

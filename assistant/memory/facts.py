@@ -156,7 +156,8 @@ class Facts:
         ends: str | None = None,
     ) -> FactProposal | None:
         """Keep for the user to decide on; None for what was proposed before, or is known."""
-        from assistant.memory.fact_rules import require_no_secret, same_words
+        from assistant.memory.fact_rules import same_words
+        from assistant.memory.secret_text import require_no_secret
 
         require_no_secret(text)
         with self._writing():
@@ -356,7 +357,9 @@ class Facts:
         replaces: str | None,
         *decided: DecisionRecord,
     ) -> Written[Fact]:
-        from assistant.memory.fact_rules import dated, kind_of, require_no_secret, same_words
+        from assistant.memory.fact_dates import dated
+        from assistant.memory.fact_rules import kind_of, same_words
+        from assistant.memory.secret_text import require_no_secret
 
         require_no_secret(text)
         text = " ".join(clean_text(text).split())

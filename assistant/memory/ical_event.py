@@ -103,6 +103,8 @@ def read_event(block: Block, zones: Zones) -> tuple[EventRecord, str]:
     stands_for, stands_for_zone = None, FLOATING
     if (changed := block.first("RECURRENCE-ID")) is not None:
         stands_for, stands_for_zone, _ = _read_time(changed)
+        if changed.params.get("RANGE"):
+            faults.append("was changed from a day on, of which only that day is shown so")
     if rules and end - start > _LONGEST_REPEATED:
         rules = []
         faults.append("is repeated and longer than a year, so only its first time is shown")
@@ -231,26 +233,38 @@ def put_stamps(block: Block, stamp: str, sequence: int) -> None:
     block.put("SEQUENCE", f"SEQUENCE:{sequence}")
 
 
-def shift_dates(block: Block, name: str, by: timedelta) -> None:
-    """Move the dates of EXDATE, RDATE or RECURRENCE-ID lines as the event was moved."""
+def put_stands_for(block: Block, start: datetime, series: EventRecord) -> None:
+    """Say which occurrence a changed one is: that of a series which starts at `start`."""
+    line = block.first("RECURRENCE-ID")
+    name = "RECURRENCE-ID"
+    if line is not None and "RANGE" in line.params:
+        name = f"{name};RANGE={line.params['RANGE']}"
+    block.put("RECURRENCE-ID", time_line(name, start, series.zone, series.whole_day))
+
+
+def shift_dates(block: Block, name: str, old: EventRecord, new: EventRecord, zones: Zones) -> None:
+    """Move the dates of EXDATE or RDATE lines as the event was moved, by the clocks of its zone."""
+    by, days = new.start - old.start, new.start.date() - old.start.date()
+
+    def moved(written: str, zone: str) -> str:
+        if written.startswith("P"):
+            return written
+        if "T" not in written:
+            return f"{datetime.strptime(written, '%Y%m%d') + days:%Y%m%d}"
+        utc = "Z" if written.endswith("Z") else ""
+        zone = UTC_NAME if utc else zone
+        wall = datetime.strptime(written.removesuffix("Z"), "%Y%m%dT%H%M%S")
+        there = _in_zone(_in_zone(wall, zone, old.zone, zones) + by, old.zone, zone, zones)
+        return f"{there:%Y%m%dT%H%M%S}{utc}"
+
     for index, line in enumerate(block.lines):
         if line.name == name:
-            moved = ",".join(_shifted(value, by) for value in line.value.split(","))
-            block.lines[index] = block.line(f"{line.head}:{moved}")
-
-
-def _shifted(value: str, by: timedelta) -> str:
-    parts = value.strip().split("/")
-    moved = []
-    for part in parts:
-        if part.startswith("P"):
-            moved.append(part)
-        elif "T" in part:
-            when = datetime.strptime(part.removesuffix("Z"), "%Y%m%dT%H%M%S") + by
-            moved.append(f"{when:%Y%m%dT%H%M%S}{'Z' if part.endswith('Z') else ''}")
-        else:
-            moved.append(f"{datetime.strptime(part, '%Y%m%d') + by:%Y%m%d}")
-    return "/".join(moved)
+            zone = line.params.get("TZID", FLOATING)
+            values = (
+                "/".join(moved(part, zone) for part in value.strip().split("/"))
+                for value in line.value.split(",")
+            )
+            block.lines[index] = block.line(f"{line.head}:{','.join(values)}")
 
 
 def _alarm(minutes: int, title: str) -> Sequence[str]:

@@ -445,6 +445,24 @@ def test_undo_of_a_creation_takes_the_event_out_once(path: Path) -> None:
         made.undo()
 
 
+def test_undo_without_the_file_is_refused(path: Path) -> None:
+    calendar = opened(path)
+    calendar.create("Review", at(1, 15))
+    cancelled = calendar.cancel("ek001")
+    path.unlink()
+    with pytest.raises(EntryChanged):
+        cancelled.undo()
+
+
+def test_undo_brings_an_event_back_into_its_own_one_of_several_calendars(path: Path) -> None:
+    two = "\n".join(of(f"UID:{name}@x\nDTSTART:20261201T100000Z\nSUMMARY:{name}") for name in "ab")
+    calendar = written(path, two)
+    before = path.read_bytes()
+    second = next(one for one in december(calendar) if one.title == "b")
+    calendar.cancel(second.id).undo()
+    assert path.read_bytes() == before
+
+
 # --- files of other programs --------------------------------------------------------------------
 
 FOREIGN = of(
@@ -557,6 +575,79 @@ def test_repeated_events_of_other_programs(path: Path) -> None:
     ]
     for event in december(calendar):
         assert calendar.get(event.id) == event
+
+
+SERIES = (
+    "UID:s@x\nDTSTART;TZID=Europe/Berlin:{day}T090000\nDTEND;TZID=Europe/Berlin:{day}T100000\n"
+    "SUMMARY:Series\n"
+)
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    ["EXDATE:20261024T070000Z", "EXDATE;TZID=Asia/Shanghai:20261024T150000"],
+)
+def test_what_is_left_out_stays_so_when_all_move_over_a_change_of_the_clocks(
+    path: Path, left_out: str
+) -> None:
+    rule = f"RRULE:FREQ=DAILY;COUNT=4\n{left_out}"
+    calendar = written(path, of(SERIES.format(day="20261022") + rule))
+    start, end = at(1, month=10), at(1)
+    series = calendar.between(start, end)[0].id.partition("@")[0]
+    assert whens(calendar.between(start, end)) == ["10-22 09:00", "10-23 09:00", "10-25 09:00"]
+    calendar.update(series, EventChanges(start=at(23, 9, month=10)), "all")
+    assert whens(calendar.between(start, end)) == ["10-23 09:00", "10-24 09:00", "10-26 09:00"]
+
+
+def test_a_day_that_is_left_out_stays_so_when_all_move_to_an_earlier_hour(path: Path) -> None:
+    rule = "RRULE:FREQ=DAILY;COUNT=3\nEXDATE;VALUE=DATE:20261202"
+    calendar = written(path, of(SERIES.format(day="20261201") + rule))
+    calendar.update(december(calendar)[0].id, EventChanges(start=at(1, 8)), "all")
+    assert whens(december(calendar)) == ["12-01 08:00", "12-03 08:00"]
+
+
+def test_the_last_one_is_not_lost_when_all_move_to_a_later_hour(path: Path) -> None:
+    rule = "RRULE:FREQ=DAILY;UNTIL=20261203T080000Z"
+    calendar = written(path, of(SERIES.format(day="20261201") + rule))
+    calendar.update(december(calendar)[0].id, EventChanges(start=at(1, 10)), "all")
+    assert whens(december(calendar)) == ["12-01 10:00", "12-02 10:00", "12-03 10:00"]
+    assert b"UNTIL=20261203T090000Z" in path.read_bytes()
+
+
+def test_all_that_move_at_the_word_of_a_moved_one_take_the_time_that_was_said(path: Path) -> None:
+    calendar = opened(path)
+    calendar.create("Standup", at(1, 15), repeat="FREQ=WEEKLY;COUNT=3")
+    calendar.update("ek001@2026-12-08", EventChanges(start=at(8, 16), title="Special"))
+    calendar.update("ek001@2026-12-15", EventChanges(start=at(15, 11)))
+    calendar.update("ek001@2026-12-08", EventChanges(start=at(8, 17)), "all")
+    assert [(one.title, *whens([one])) for one in december(calendar)] == [
+        ("Standup", "12-01 17:00"),
+        ("Special", "12-08 17:00"),
+        ("Standup", "12-15 11:00"),
+    ]
+
+
+def test_a_series_that_takes_whole_days_from_now_on_says_so_everywhere(path: Path) -> None:
+    calendar = opened(path)
+    calendar.create("Standup", at(1), repeat="FREQ=DAILY;UNTIL=20261203T225959Z")
+    calendar.update("ek001@2026-12-02", EventChanges(title="Other"))
+    calendar.update("ek001", EventChanges(start=at(1), whole_day=True), "all")
+    assert whens(december(calendar)) == ["12-01 00:00", "12-02 00:00", "12-03 00:00"]
+    text = path.read_text()
+    assert "RECURRENCE-ID;VALUE=DATE:20261202" in text
+    assert "UNTIL=20261203\n" in text
+
+
+def test_what_was_changed_from_a_day_on_is_told_and_kept(path: Path) -> None:
+    later = (
+        "UID:s@x\nRECURRENCE-ID;RANGE=THISANDFUTURE;TZID=Europe/Berlin:20261202T090000\n"
+        "DTSTART;TZID=Europe/Berlin:20261202T110000\nSUMMARY:Later"
+    )
+    rule = "RRULE:FREQ=DAILY;COUNT=3"
+    calendar = written(path, of(SERIES.format(day="20261201") + rule, later))
+    assert len(calendar.problems) == 1
+    calendar.update(december(calendar)[0].id, EventChanges(start=at(1, 10)), "all")
+    assert b"RANGE=THISANDFUTURE;TZID=Europe/Berlin:20261202T100000" in path.read_bytes()
 
 
 def test_several_calendars_in_one_file_are_all_read_and_the_first_is_added_to(path: Path) -> None:
