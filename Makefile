@@ -53,6 +53,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.prefix
 	$(BIN)/python -m benchmarks.compaction
 	$(BIN)/python -m benchmarks.index
+	$(BIN)/python -m benchmarks.calendar
+	$(BIN)/python -m benchmarks.memos
+	$(BIN)/python -m benchmarks.stores
+	$(BIN)/python -m benchmarks.facts
 
 # What benchmarks.turn compares a turn with, in an environment of its own.
 bench-peers: $(PEERS)/.installed

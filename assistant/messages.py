@@ -83,6 +83,10 @@ class Message(
     tool_call_id: str | None = None
     whole: str | None = None
     """Of a tool's result that was cut for the prompt: all of it."""
+    changed: str = ""
+    """Of a tool's result: what the tool wrote, in words; empty when it wrote nothing."""
+    secondhand: bool = False
+    """Of a reply: text that the user did not type, recalled or found by a tool, was before it."""
     model: str | None = None
     usage: Usage | None = None
     finish_reason: str | None = None
@@ -267,6 +271,19 @@ class Summary(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type",
     instructions: str = ""
     """What the user asked it to pay attention to."""
     v: int = 1
+
+
+def one_line(text: str, most: int = 300) -> str:
+    """A text on one line, as it stands in a sentence of ours: it can't pass for another line.
+
+    Shortened to `most` characters, without invisible ones that turn the direction of writing.
+    """
+    line = " ".join("".join(c for c in text[: 4 * most] if c not in _INVISIBLE).split())
+    more = len(text) - most
+    return line if len(line) <= most else f"{line[:most].rstrip()}… (and {more:,} more characters)"
+
+
+_INVISIBLE = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def clean_text(text: str) -> str:

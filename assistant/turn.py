@@ -40,7 +40,7 @@ from assistant.messages import (
 from assistant.prompt import Prompt, Recollection
 from assistant.protocols import Change, ChatModel, TokenCounter
 from assistant.tools.registry import ToolRegistry
-from assistant.tools.rounds import Confirm, ToolLimits, ToolRounds, decline
+from assistant.tools.rounds import Confirm, Outcome, ToolLimits, ToolRounds, decline
 
 
 class BudgetLimits(msgspec.Struct, frozen=True):
@@ -93,6 +93,8 @@ class Turn(msgspec.Struct, frozen=True):
     reply: Message | None
     changes: tuple[Change, ...] = ()
     """What tools have written."""
+    failures: tuple[str, ...] = ()
+    """Why changes that tools tried were not made."""
     only_claimed: bool = False
     """Whether the reply says that something was saved or changed, and no tool wrote anything."""
 
@@ -157,13 +159,15 @@ def run_turn(
     *,
     confirm: Confirm = decline,
     cut_message: bool = False,
+    pasted: bool = False,
 ) -> Turn:
     """Ask the model one question in a session, and save its reply.
 
     `question` is what the user typed, or the session's own unanswered message when it is asked
     again. A message too big for the window raises MessageTooBig, and is sent with its middle cut
-    out only with `cut_message`. `confirm` asks the user before a tool changes something. A reply
-    that fails raises a ChatModelError; the question stays, marked. Ctrl-C keeps what came.
+    out only with `cut_message`. `confirm` asks the user before a tool changes something; `pasted`
+    says that the question holds text that the user did not type. A reply that fails raises a
+    ChatModelError; the question stays, marked. Ctrl-C keeps what came.
     """
     # 1. Save the user's message, before anything can fail.
     asked = _saved_question(question, session, pipeline)
@@ -176,6 +180,7 @@ def run_turn(
         private=session.private,
     )
     recollection: Recollection | None = None
+    history_room = 0
     refused = False
 
     try:
@@ -191,13 +196,19 @@ def run_turn(
 
                 # 4. Retrieve what bears on the message.
                 recollection = pipeline.retriever.recall(session, shares)
+                history_room = shares.history_room
 
             # 5. Assemble the prompt.
             prompt = _assemble(session, shares, recollection, fixed, pipeline)
+            # Results of tools fill this turn's prompt alone: later ones have the room they had.
+            prompt = msgspec.structs.replace(prompt, history_room=history_room)
+            secondhand = pasted or bool(recollection.text) or shares.tells_of_others
 
             # 6. Reply, streaming; while the model asks for tools, run them and go on.
             try:
                 reply = _stream_reply(asked, prompt, session, pipeline, on_event, rounds.may_call)
+                if reply is not None and secondhand:
+                    reply = msgspec.structs.replace(reply, secondhand=True)
             except ContextTooLong as refusal:
                 # A window learnt from the endpoint's refusal is used at once.
                 if refused:
@@ -209,8 +220,7 @@ def run_turn(
                 continue
             if reply is None or not reply.tool_calls:
                 break
-            told_by_others = bool(recollection.text) or shares.tells_of_others
-            if not _ran_tools(reply, rounds, session, pipeline, on_event, told_by_others):
+            if not _ran_tools(reply, rounds, session, pipeline, on_event, secondhand):
                 reply = None
                 break
     except (ChatModelError, MessageTooBig) as error:
@@ -222,12 +232,14 @@ def run_turn(
     changes = tuple(rounds.changes)
     if reply is None:
         session.fail(asked.turn, "stopped before its reply")
-        return Turn(asked, prompt, None, changes)
+        return Turn(asked, prompt, None, changes, tuple(rounds.failures))
     saved = session.answer(_with_count(reply, pipeline.counter))
 
     # 8. Hand over what the next prompt need not wait for.
-    only_claimed = not changes and _claims_a_change(saved)
-    turn = Turn(asked, prompt, saved, changes, only_claimed)
+    # An earlier attempt at this turn may have written something.
+    wrote = any(one.changed for one in session.history.slice(session.history.turn(asked.turn)))
+    only_claimed = not wrote and _claims_a_change(saved)
+    turn = Turn(asked, prompt, saved, changes, tuple(rounds.failures), only_claimed)
     pipeline.hand_over(session, turn)
     return turn
 
@@ -328,14 +340,19 @@ def _stream_reply(
                 usage = part.usage or usage
                 answered_by = part.model or answered_by
     except KeyboardInterrupt:
-        finish_reason = INTERRUPTED
+        finish_reason, calls = INTERRUPTED, ()
         if not pieces:
             return None
     except StreamBroken as error:
-        finish_reason = BROKEN
+        finish_reason, calls = BROKEN, ()
         if not pieces:
             raise
         on_event(Notice(f"{error} What came is kept, marked as cut short."))
+    if not pieces and not may_call:
+        raise ServerFailed(
+            f"The model {model.name} asked for tools again and again and gave no answer. What they "
+            "did is done. /retry asks for the answer."
+        )
     if not pieces and not calls:
         raise ServerFailed(
             f"The model {model.name} answered with nothing. /retry asks again; another model may "
@@ -353,12 +370,20 @@ def _stream_reply(
 
 
 def _with_own_ids(calls: tuple[ToolCall, ...], session: Session) -> tuple[ToolCall, ...]:
-    """The calls, each with an id of its own in the session: some servers count from 0 each time."""
-    at = len(session.history)
-    return tuple(
-        msgspec.structs.replace(call, id=f"{call.id[:40] or 'call'}-{at}-{number}")
-        for number, call in enumerate(calls, 1)
-    )
+    """The calls, each with an id of its own in the session: some servers count from 0 each time.
+
+    An id that is new stays as it is. Others get nine letters and digits, which all servers take.
+    """
+    lately = session.history.slice(range(max(0, len(session.history) - 200), len(session.history)))
+    taken = {call.id for one in lately for call in one.tool_calls}
+    own = []
+    for number, call in enumerate(calls, 1):
+        if not call.id or call.id in taken:
+            name = f"c{len(session.history):06}{number:02}"[-9:]
+            call = msgspec.structs.replace(call, id=name)
+        taken.add(call.id)
+        own.append(call)
+    return tuple(own)
 
 
 def _ran_tools(
@@ -367,26 +392,34 @@ def _ran_tools(
     session: Session,
     pipeline: Pipeline,
     on_event: OnEvent,
-    told_by_others: bool,
+    secondhand: bool,
 ) -> bool:
     """Run the calls of a reply in order; each result is saved before the next call begins.
 
     False when the user stopped it: the calls that were not run then have a result that says so.
     """
-    session.answer(_with_count(reply, pipeline.counter))
-    rounds.begin_round()
     try:
+        session.answer(_with_count(reply, pipeline.counter))
+        rounds.begin_round()
+        if reply.finish_reason == "length":
+            session.close_calls("Not run: the reply was cut at its limit. Say it shorter.")
+            return True
         for call in reply.tool_calls:
             on_event(Working(f"{call.name} …"))
-            before = len(rounds.changes)
-            carry_out = rounds.begin(call, told_by_others=told_by_others)
-            # What is written and what is known of it go together.
+            carry_out = rounds.begin(call, told_by_others=secondhand)
+            session.require_unchanged()
+            # What is written and what is known of it go together, and the user hears of it.
             with interrupts_held():
-                session.add(_result(call, reply.turn, carry_out(), pipeline))
-            for change in rounds.changes[before:]:
-                on_event(Changed(change))
+                outcome = carry_out()
+                try:
+                    session.add(_result(call, reply.turn, outcome, pipeline))
+                finally:
+                    if outcome.change is not None:
+                        on_event(Changed(outcome.change))
+            if outcome.failure:
+                on_event(Notice(outcome.failure))
             # From here on there is text in the prompt that a tool has found.
-            told_by_others = True
+            secondhand = True
     except KeyboardInterrupt:
         session.close_calls("Interrupted by the user before it was run. Nothing was changed.")
         return False
@@ -395,13 +428,21 @@ def _ran_tools(
     return True
 
 
-def _result(call: ToolCall, turn: int, text: str, pipeline: Pipeline) -> Message:
+def _result(call: ToolCall, turn: int, outcome: Outcome, pipeline: Pipeline) -> Message:
     """A result as it is saved: what the model gets, and all of it where that is more."""
-    text = clean_text(text)
+    text = clean_text(outcome.text)
     counter = pipeline.counter
     short = cut_lines(text, pipeline.tool_limits.max_result_tokens, counter.count)
     whole = None if short == text else text
-    result = Message(role="tool", content=short, turn=turn, tool_call_id=call.id, whole=whole)
+    changed = outcome.change.text if outcome.change is not None else outcome.stands
+    result = Message(
+        role="tool",
+        content=short,
+        turn=turn,
+        tool_call_id=call.id,
+        whole=whole,
+        changed=clean_text(changed),
+    )
     return _with_count(result, counter)
 
 

@@ -77,8 +77,13 @@ class Shares(msgspec.Struct, frozen=True):
 
     @property
     def tells_of_others(self) -> bool:
-        """Whether results of tools are sent: text that the user did not type in this turn."""
-        return any(one.role == "tool" for one in (*self.recent.messages, *self.rounds))
+        """Whether text is sent that the user did not type: found by tools, or summed up.
+
+        So is a reply that was written with such text before it: it may hold it.
+        """
+        summed_up = any(one.name == "summary" and one.tokens for one in self.sections)
+        sent = (*self.recent.messages, *self.rounds)
+        return summed_up or any(one.role == "tool" or one.secondhand for one in sent)
 
 
 def share_out(

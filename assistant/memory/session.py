@@ -134,7 +134,7 @@ class Session:
     def _count_up(self, message: Message) -> None:
         self._next_id = max(self._next_id, message.id + 1)
         self._next_turn = max(self._next_turn, message.turn + 1)
-        if message.role == "assistant" and self.failures:
+        if message.role == "assistant" and not message.tool_calls and self.failures:
             self.failures.pop(message.turn, None)
 
     def settle(self) -> None:
@@ -153,7 +153,10 @@ class Session:
         left = self._part.read()
         if left is not None:
             header, text = left
-            if text and self.unanswered is not None and self.unanswered.turn == header.turn:
+            unanswered = self.unanswered
+            # What a call stood behind is saved with it; the process was killed right after that.
+            saved = self.history[-1].text if len(self.history) else ""
+            if text and text != saved and unanswered and unanswered.turn == header.turn:
                 self.answer(
                     Message(
                         role="assistant",
@@ -288,6 +291,12 @@ class Session:
                 "/session new starts one you can write in, /session fork goes on in a copy."
             )
 
+    def require_unchanged(self) -> None:
+        """Raises SessionReadOnly or SessionChanged when nothing could be added to it now."""
+        self.require_writable()
+        if self._log is not None:
+            self._log.check_fence()
+
     def ask(self, content: Content, count: TokenCount | None = None) -> Message:
         """Save what the user says; it begins a turn."""
         message = Message(
@@ -299,7 +308,6 @@ class Session:
         """Save the reply to a turn, or a tool's result within it, and drop its streamed part."""
         with interrupts_held():
             saved = self.add(message)
-            self.failures.pop(message.turn, None)
             self._drop_part()
             return saved
 

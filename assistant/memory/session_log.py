@@ -203,6 +203,12 @@ class SessionLog:
                 del self._waiting[before:]
                 raise
 
+    def check_fence(self) -> None:
+        """Raises SessionChanged when the file is not as we left it."""
+        with self._lock:
+            if self._fd is not None:
+                self._check_fence(self._fd)
+
     def flush(self) -> None:
         """Try again to write what waits."""
         with self._lock:

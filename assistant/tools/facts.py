@@ -38,7 +38,8 @@ def remember(
         assert written.after is not None
         fact, old = written.after, written.before
         if old is not None and old.id == fact.id:
-            return ToolResult(f"Known already, with the id {fact.id}: {fact.text}")
+            known = f"known already: {fact.text}"
+            return ToolResult(f"It is {known} (id {fact.id}).", stands=known)
         lines = [f"Remembered, with the id {fact.id}: {fact.text}"]
         said = f"remembered: {fact.text}"
         if old is not None:

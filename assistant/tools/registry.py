@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, get_type_hints
 import msgspec
 
 from assistant.errors import AssistantError, EntryError, WrongEntry
-from assistant.messages import ToolCall
+from assistant.messages import Event, Fact, Memo, ToolCall
 from assistant.prompt import ToolSchema
 from assistant.protocols import Calendar, Change, FactStore, MemoStore, Recaller, Stores, Times
 
@@ -31,6 +31,8 @@ class ToolResult(msgspec.Struct, frozen=True):
 
     text: str
     change: Change | None = None
+    stands: str = ""
+    """What is so already, so that nothing had to be written and a reply may say it is."""
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -40,6 +42,10 @@ class Proposal(msgspec.Struct, frozen=True):
     """What would be done, as it is asked: `Add “Review · Tue 2026-12-01 15:00” to the calendar?`"""
     carry_out: Callable[[], ToolResult]
     """Raises EntryError when it can't be: then nothing was changed."""
+    about: Event | Memo | Fact | None = None
+    """The entry it would change, as it was when the question was made."""
+    always_asks: bool = False
+    """Whether it is a guess at what was meant, that the user must see."""
 
 
 @dataclass(frozen=True)
