@@ -462,8 +462,11 @@ class Stores(Protocol):
 class Recaller(Protocol):
     """Finds what was said in earlier conversations, for a question that needs a second look."""
 
-    def found(self, question: str, start: datetime | None, end: datetime | None) -> Sequence[str]:
-        """The exchanges that bear on it, one text each with its date and place, best first.
+    def found(
+        self, question: str, start: datetime | None, end: datetime | None, *, not_in: str
+    ) -> Sequence[str]:
+        """The exchanges that bear on it, one text each with its date and place, oldest first.
 
-        `start` and `end` (exclusive) bound when they were said. Never raises for want of an index.
+        `start` and `end` (exclusive) bound when they were said; `not_in` is the turn that asks.
+        Never raises for want of an index: where the search was not complete, it says so.
         """

@@ -99,7 +99,9 @@ class Kept:
         assert isinstance(result, ToolResult)
         return result.text
 
-    def found(self, question: str, start: datetime | None, end: datetime | None) -> Sequence[str]:
+    def found(
+        self, question: str, start: datetime | None, end: datetime | None, *, not_in: str
+    ) -> Sequence[str]:
         """Stands in for the search of earlier conversations: finds nothing."""
         self.questions.append(question)
         return ()

@@ -57,6 +57,6 @@ def really_do(context: CommandContext, argument: str) -> Output:
     from assistant.memory.language import language_of  # here: its patterns take long to compile
 
     turn = context.last_turn
-    if turn is None or turn.reply is None:
-        return Text("There is no reply yet that could have said so.")
+    if turn is None or not turn.only_claimed:
+        return Text("The last reply claims nothing that was not done.")
     return Say(DO_IT[language_of(turn.question.text)])

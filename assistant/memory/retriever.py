@@ -109,11 +109,23 @@ class Retriever:
 
         return self._recollect(Query(text), room, digests=set(), ids=set())
 
-    def found(self, question: str, start: datetime | None, end: datetime | None) -> Sequence[str]:
-        """The exchanges that bear on a question and were said in that time, in order of time."""
-        recollection = self.look_up(question, FOUND_ROOM)
-        said = (one.exchange for one in recollection.items)
-        return [_with_place(one) for one in said if _within(one.ts, start, end)]
+    def found(
+        self, question: str, start: datetime | None, end: datetime | None, *, not_in: str
+    ) -> Sequence[str]:
+        """The exchanges that bear on a question and were said in that time, in order of time.
+
+        Not the turn `not_in`, which asks. Where the search was not complete, that is said.
+        """
+        from assistant.memory.query import Query
+
+        # Those of another time are left out afterwards: more is looked at where that will be many.
+        room = FOUND_ROOM if start is None and end is None else 10 * FOUND_ROOM
+        recollection = self._recollect(Query(question), room, digests=set(), ids={not_in})
+        said = [one.exchange for one in recollection.items]
+        told = [_with_place(one) for one in said if _within(one.ts, start, end)]
+        then = [f"{one.said.astimezone():%a %Y-%m-%d}: {one.text}" for one in recollection.facts]
+        problem = [f"(The search was not complete: {recollection.problem})"]
+        return [*then, *told, *(problem if recollection.problem else [])]
 
     # --- from question to recollection ----------------------------------------------------------
 

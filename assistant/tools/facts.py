@@ -53,7 +53,10 @@ def remember(
         lines += [f"Also in force: {one.id}: {one.text}" for one in near[:NEAR]]
         return ToolResult("\n".join(lines), Change(said, written.undo))
 
-    return Proposal(f"Remember “{text}”?", carry_out)
+    dates = [f"from {since:%Y-%m-%d}"] if since else []
+    dates += [f"until {until:%Y-%m-%d}"] if until else []
+    when = f" ({', '.join(dates)})" if dates else ""
+    return Proposal(f"Remember “{text}”{when}?", carry_out)
 
 
 @group.tool(changes=True)
@@ -71,13 +74,13 @@ def forget_fact(
             Change(f"fact ended: {old.text}", written.undo),
         )
 
-    return Proposal(f"End the fact “{old.text}”?", carry_out)
+    return Proposal(f"End the fact “{old.text}”?", carry_out, about=old, always_asks=old.id != id)
 
 
 def _named_fact(context: ToolContext, words: str) -> Fact:
     """The fact with this id; else the one in force that is nearest to the words.
 
-    A prompt has the facts without their ids. The user sees which one is meant before it ends.
+    A prompt has the facts without their ids. The user is always asked whether that one is meant.
     """
     try:
         return context.facts.get(words)

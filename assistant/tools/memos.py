@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from assistant.messages import Memo
+from assistant.errors import WrongEntry
+from assistant.messages import Memo, one_line
 from assistant.protocols import Change
 from assistant.tools.arguments import stretch_of
 from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolResult
@@ -18,7 +19,7 @@ Tags = Annotated[tuple[str, ...], Meta(description="words to file it under")]
 FirstDay = Annotated[str, Meta(description="written from this day on")]
 LastDay = Annotated[str, Meta(description="written until this day")]
 
-#: Characters of a memo in a question or a line about it.
+#: Characters of a memo in a line about it.
 EXCERPT = 60
 
 
@@ -39,7 +40,8 @@ def save_memo(
             Change(f"memo saved: {_short(written.after)}", written.undo),
         )
 
-    return Proposal(f"Save the memo “{_excerpt(text)}”?", carry_out)
+    filed = f" with the tags {', '.join(tags)}" if tags else ""
+    return Proposal(f"Save the memo “{text}”{filed}?", carry_out)
 
 
 @group.tool()
@@ -66,17 +68,24 @@ def update_memo(
 ) -> Proposal:
     """Change a memo."""
     old = context.memos.get(id)
+    if not text and not tags:
+        raise WrongEntry("neither a new text nor new tags were given.", "")
 
     def carry_out() -> ToolResult:
         written = context.memos.update(id, text=text or None, tags=tags or None)
         assert written.after is not None
+        if written.before == written.after:
+            as_asked = f"as asked already: {_short(old)}"
+            return ToolResult(f"Nothing was changed: it is {as_asked}", stands=as_asked)
         return ToolResult(
             f"Changed. It was: {old.text}\nIt is now: {written.after.text}",
             Change(f"memo changed: {_short(written.after)} (was: {_short(old)})", written.undo),
         )
 
-    new = _excerpt(text) if text else ", ".join(tags)
-    return Proposal(f"Change the memo “{_short(old)}” to “{new}”?", carry_out)
+    new = [f"to “{text}”"] if text else []
+    new += [f"tags {', '.join(tags)}"] if tags else []
+    question = f"Change the memo “{_short(old)}” {' and '.join(new)}?"
+    return Proposal(question, carry_out, about=old)
 
 
 @group.tool(changes=True)
@@ -90,7 +99,7 @@ def delete_memo(context: ToolContext, id: MemoId) -> Proposal:
             f"Deleted: {old.text}", Change(f"memo deleted: {_short(old)}", written.undo)
         )
 
-    return Proposal(f"Delete the memo “{_short(old)}”?", carry_out)
+    return Proposal(f"Delete the memo “{old.text}”?", carry_out, about=old)
 
 
 def _line(memo: Memo) -> str:
@@ -99,9 +108,4 @@ def _line(memo: Memo) -> str:
 
 
 def _short(memo: Memo) -> str:
-    return _excerpt(memo.text)
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+    return one_line(memo.text, EXCERPT)

@@ -18,8 +18,9 @@ def recall(
     question: Annotated[str, Meta(description="what to look for")],
     from_: Annotated[str, Meta(description="said from this day on")] = "",
     to: Annotated[str, Meta(description="said until this day")] = "",
+    source: str = "",
 ) -> ToolResult:
     """Look for something the user said in earlier conversations."""
     start, end = stretch_of(context.times, from_, to)
-    found = context.recaller.found(question, start, end)
+    found = context.recaller.found(question, start, end, not_in=source)
     return ToolResult("\n".join(found) if found else "Nothing was found.")

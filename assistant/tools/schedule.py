@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from assistant.errors import WrongEntry
 from assistant.event_text import clash_text, clashes, event_line, past_text, when_text
 from assistant.messages import Event, Moment
-from assistant.protocols import Change, EventChanges, Times
+from assistant.protocols import Change, EventChanges, Scope, Times
 from assistant.tools.arguments import named, stretch_of
 from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolResult
 
@@ -44,9 +45,11 @@ def create_event(
     repeat: Repeat = "",
     source: str = "",
 ) -> Proposal:
-    """Add an appointment to the user's calendar."""
+    """Add an appointment or a reminder to the user's calendar."""
     moment = named("start", lambda: context.times.moment(start))
     until = _end(context.times, end, moment)
+    if until is not None and until < moment.start:
+        raise WrongEntry(f"it would end before it starts, on {until:%Y-%m-%d %H:%M}.", "end")
     rule = named("repeat", lambda: context.times.repeat(repeat))
 
     def carry_out() -> ToolResult:
@@ -71,7 +74,18 @@ def create_event(
             "\n".join(lines), Change(f"event created: {event_line(event)}", written.undo)
         )
 
-    return Proposal(f"Add to the calendar: {title} · {_planned(moment, until)}?", carry_out)
+    planned = Event(
+        "",
+        title,
+        moment.start,
+        until or moment.start,
+        moment.whole_day,
+        location,
+        notes,
+        remind_before,
+        rule,
+    )
+    return Proposal(f"Add to the calendar: {event_line(planned)}{_noted(notes)}?", carry_out)
 
 
 @group.tool()
@@ -117,6 +131,7 @@ def update_event(
 ) -> Proposal:
     """Move or change an appointment; only what is to be different is given."""
     old = context.calendar.get(id)
+    _require_scope(old, scope)
     changes, moment = _changes(context.times, old, start, end)
     changes = EventChanges(
         title=title or None,
@@ -128,23 +143,28 @@ def update_event(
         remind_before=remind_before,
         repeat=named("repeat", lambda: context.times.repeat(repeat)) or None,
     )
+    planned = _planned_changes(changes)
+    if not planned:
+        raise WrongEntry("nothing was given that is to be different.", "")
 
     def carry_out() -> ToolResult:
         written = context.calendar.update(id, changes, scope)
         assert written.before is not None
         assert written.after is not None
         before, after = written.before, written.after
+        if before == after:
+            as_asked = f"as asked already: {event_line(after)}"
+            return ToolResult(f"Nothing was changed: it is {as_asked}", stands=as_asked)
         lines = [
             f"Changed at {context.times.now():%Y-%m-%d %H:%M}. It was: {event_line(before)}",
             f"It is now, with the id {after.id}: {event_line(after)}",
             *_warnings(context, after, moment),
         ]
-        said = f"event changed: {event_line(after)} (was: {event_line(before)})"
+        said = f"event changed{_which(old, scope)}: {event_line(after)} (was: {event_line(before)})"
         return ToolResult("\n".join(lines), Change(said, written.undo))
 
-    return Proposal(
-        f"Change the event {event_line(old)}: {', '.join(_planned_changes(changes))}?", carry_out
-    )
+    question = f"Change{_which(old, scope)} {event_line(old)}: {', '.join(planned)}?"
+    return Proposal(question, carry_out, about=old)
 
 
 @group.tool(changes=True)
@@ -158,17 +178,38 @@ def cancel_event(
 ) -> Proposal:
     """Take an appointment out of the calendar."""
     old = context.calendar.get(id)
+    _require_scope(old, scope)
 
     def carry_out() -> ToolResult:
         written = context.calendar.cancel(id, scope)
         gone = event_line(written.before or old)
         return ToolResult(
             f"Cancelled at {context.times.now():%Y-%m-%d %H:%M}: {gone}",
-            Change(f"event cancelled: {gone}", written.undo),
+            Change(f"event cancelled{_which(old, scope)}: {gone}", written.undo),
         )
 
-    all_of_it = ", all of its occurrences" if scope == "all" and old.repeat else ""
-    return Proposal(f"Cancel the event {event_line(old)}{all_of_it}?", carry_out)
+    return Proposal(f"Cancel{_which(old, scope)} {event_line(old)}?", carry_out, about=old)
+
+
+def _require_scope(event: Event, scope: Scope | None) -> None:
+    """Raises WrongEntry for a repeated event when it is not said what of it is meant."""
+    if event.repeat and scope != "all" and "@" not in event.id:
+        raise WrongEntry(
+            "this event is repeated. Pass all for all of it, or the id of one occurrence, as "
+            "list_events gives it.",
+            "scope",
+        )
+
+
+def _which(event: Event, scope: Scope | None) -> str:
+    """What of a repeated event is meant, for a question or a line about it."""
+    if not event.repeat:
+        return ""
+    return ", all of its occurrences" if scope == "all" else ", this occurrence only"
+
+
+def _noted(notes: str) -> str:
+    return f" · notes: {notes}" if notes else ""
 
 
 def _end(times: Times, text: str, start: Moment) -> datetime | None:
@@ -177,8 +218,10 @@ def _end(times: Times, text: str, start: Moment) -> datetime | None:
         return start.end
     end = named("end", lambda: times.moment(text))
     if not end.dated:
-        end = named("end", lambda: times.moment(text, start.start))
-    return end.end if end.whole_day else end.start
+        end = named("end", lambda: times.moment(text, start.start - timedelta(seconds=1)))
+    moment = end.end if end.whole_day else end.start
+    # Small models repeat the start where there is no end.
+    return None if moment == start.start else moment
 
 
 def _changes(times: Times, old: Event, start: str, end: str) -> tuple[EventChanges, Moment | None]:
@@ -233,7 +276,7 @@ def _planned_changes(changes: EventChanges) -> Sequence[str]:
             planned.append(f"{name} “{value}”")
     if changes.remind_before is not None:
         planned.append(f"reminder {changes.remind_before} minutes before")
-    return planned or ["nothing"]
+    return planned
 
 
 def _bounds(start: datetime | None, end: datetime | None) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal, cast
 
 from msgspec import Meta
 
 from assistant.errors import NotSaved, WrongEntry
+from assistant.messages import Memo
 from assistant.protocols import Change
 from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolRegistry, ToolResult
 
@@ -49,14 +51,18 @@ def put(
 
 
 @group.tool(changes=True)
-def drop(context: ToolContext) -> Proposal:
+def drop(
+    context: ToolContext, guess: Annotated[bool, Meta(description="whether it is a guess")] = False
+) -> Proposal:
     """Drop everything."""
+    shelf = _shelf(context)
+    first = Memo("m1", shelf[0], datetime(2026, 3, 4, tzinfo=UTC)) if shelf else None
 
     def carry_out() -> ToolResult:
-        _shelf(context).clear()
+        shelf.clear()
         return ToolResult("Dropped.", Change("dropped", lambda: None))
 
-    return Proposal("Drop everything?", carry_out)
+    return Proposal("Drop everything?", carry_out, about=first, always_asks=guess)
 
 
 @group.tool()
@@ -68,5 +74,24 @@ def look(
     return ToolResult("\n".join(_shelf(context)) or "The shelf is empty.")
 
 
+broken = ToolGroup("Broken")
+
+
+@broken.tool()
+def break_asking(context: ToolContext) -> ToolResult:
+    """Fail at once."""
+    raise ValueError("no such luck")
+
+
+@broken.tool(changes=True)
+def break_doing(context: ToolContext) -> Proposal:
+    """Fail when it comes to it."""
+
+    def carry_out() -> ToolResult:
+        raise ValueError("no such luck")
+
+    return Proposal("Break something?", carry_out)
+
+
 def shelf_tools(shelf: Shelf) -> ToolRegistry:
-    return ToolRegistry(lambda: [group], cast(ToolContext, shelf))
+    return ToolRegistry(lambda: [group, broken], cast(ToolContext, shelf))

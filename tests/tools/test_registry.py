@@ -56,7 +56,7 @@ def test_the_schema_is_flat_and_names_every_argument() -> None:
 
 def test_tools_that_change_something_can_be_left_out() -> None:
     names = [one["function"]["name"] for one in shelf_tools(Shelf()).schemas(changing=False)]
-    assert names == ["look"]
+    assert names == ["look", "break_asking"]
 
 
 def test_a_change_is_prepared_and_made_only_when_it_is_carried_out() -> None:
@@ -82,7 +82,10 @@ def test_what_is_not_given_may_be_passed_as_nothing(arguments: str) -> None:
 
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
-    assert refusal("puts", {}) == "There is no tool puts. There are: put, drop, look."
+    assert (
+        refusal("puts", {})
+        == "There is no tool puts. There are: put, drop, look, break_asking, break_doing."
+    )
 
 
 @pytest.mark.parametrize(
