@@ -23,7 +23,7 @@ from assistant.errors import (
     SessionNotFound,
 )
 from assistant.learning import Learner
-from assistant.memory.assembly import Fixed
+from assistant.memory.assembly import Fixed, with_facts
 from assistant.memory.compaction_plan import CompactionLimits
 from assistant.memory.compactor import Compactor
 from assistant.memory.files import make_folder, write_atomically
@@ -214,6 +214,20 @@ class App:
             return
         self.progress.say("")
         self.learn_window()
+        self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        """Have the embedded model read what every prompt begins with, while the user types."""
+        read = getattr(self.pipeline.model, "read_ahead", None)
+        if read is None:
+            return
+        session = self.store.create(private=True)
+        fixed = self.pipeline.fixed_now(session, self.clock())
+        tools = self.pipeline.tools.schemas()
+        try:
+            read((Message(role="system", content=with_facts(fixed)),), tools)
+        except ChatModelError as error:
+            log.warning("Nothing was read ahead: %s", type(error).__name__)
 
     def learn_window(self) -> None:
         """Ask the endpoint for the model's window, unless it is set or was named before."""
@@ -272,7 +286,8 @@ def build_app(
         data,
         clock=clock,
         new_letters=new_letters,
-        embedder=lambda: _embedder(values, data / "vectors.sqlite3"),
+        # In a private conversation nothing is written, not even a vector of an older memo.
+        embedder=lambda: None if private else _embedder(values, data / "vectors.sqlite3"),
     )
     retriever = Retriever(
         indexer,

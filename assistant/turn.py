@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -41,6 +41,14 @@ from assistant.prompt import Prompt, Recollection
 from assistant.protocols import Change, ChatModel, TokenCounter
 from assistant.tools.registry import ToolRegistry
 from assistant.tools.rounds import Confirm, Outcome, ToolLimits, ToolRounds, decline
+
+WITHOUT_TOOLS = (
+    "This model takes no tools here, or its window is too small for them: it can only talk. "
+    "/schedule, /memo and /remember work all the same."
+)
+
+#: The part of the window that the descriptions of tools may take.
+MOST_FOR_TOOLS = 4
 
 
 class BudgetLimits(msgspec.Struct, frozen=True):
@@ -119,6 +127,7 @@ class Pipeline:
     clock: Callable[[], datetime]
     hand_over: Callable[[Session, Turn], None]
     """Takes the finished turn to the worker: what it need not wait for."""
+    _told_without_tools: bool = field(default=False, init=False)
 
     def fixed_now(self, session: Session, now: datetime) -> Fixed:
         """What stands in a prompt of this session for the model that is asked.
@@ -126,12 +135,20 @@ class Pipeline:
         Nothing of a private one is kept: no tool may change anything.
         """
         tools = self.tools.schemas(changing=not session.private)
+        text = self.model.tools_text(tools)
+        # In a narrow window the conversation goes before tools.
+        if self.counter.count(text) > self.budget().window // MOST_FOR_TOOLS:
+            tools, text = (), ""
         return msgspec.structs.replace(
-            self.fixed,
-            tools=tools,
-            tools_text=self.model.tools_text(tools),
-            facts=self.known(now),
+            self.fixed, tools=tools, tools_text=text, facts=self.known(now)
         )
+
+    def goes_without_tools(self, fixed: Fixed) -> bool:
+        """Whether the model takes no tools, though there are some; only the first time."""
+        without = bool(self.tools.tools) and not fixed.tools_text
+        first = without and not self._told_without_tools
+        self._told_without_tools = without
+        return first
 
     def profile(self) -> ModelProfile:
         return self.profiles.profile(
@@ -187,12 +204,14 @@ def run_turn(
         while True:
             # 2. Budget: what is fixed, what the history may take, what is left for the reply.
             fixed = pipeline.fixed_now(session, now)
-            shares = _share_out(session, fixed, now, pipeline, cut_message)
+            if pipeline.goes_without_tools(fixed):
+                on_event(Notice(WITHOUT_TOOLS))
+            shares = _share_out(session, fixed, now, pipeline, recollection, cut_message)
 
             if recollection is None:
                 # 3. Summarize, only where older turns would be neither sent nor summarized.
                 if shares.left_out and _summarized(session, shares, pipeline, on_event):
-                    shares = _share_out(session, fixed, now, pipeline, cut_message)
+                    shares = _share_out(session, fixed, now, pipeline, recollection, cut_message)
 
                 # 4. Retrieve what bears on the message.
                 recollection = pipeline.retriever.recall(session, shares)
@@ -264,10 +283,18 @@ def _saved_question(question: Content | Message, session: Session, pipeline: Pip
 
 
 def _share_out(
-    session: Session, fixed: Fixed, now: datetime, pipeline: Pipeline, cut_message: bool
+    session: Session,
+    fixed: Fixed,
+    now: datetime,
+    pipeline: Pipeline,
+    recollection: Recollection | None,
+    cut_message: bool,
 ) -> Shares:
     budget, counter = pipeline.budget(), pipeline.counter
-    return share_out(session, fixed, budget, counter, now, cut_message=cut_message)
+    recalled = recollection.text if recollection else ""
+    return share_out(
+        session, fixed, budget, counter, now, recalled=recalled, cut_message=cut_message
+    )
 
 
 def _summarized(session: Session, shares: Shares, pipeline: Pipeline, on_event: OnEvent) -> bool:

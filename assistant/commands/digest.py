@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from assistant.errors import EntryError
 from assistant.event_text import event_line
 from assistant.memory.promises import Promise
-from assistant.messages import Event
+from assistant.messages import Event, one_line
 from assistant.protocols import Calendar
 
 #: Lines of each part.
@@ -60,7 +60,7 @@ def _to_dos(calendar: Calendar, now: datetime) -> Iterator[str]:
 def _promised(promises: Sequence[Promise]) -> Iterator[str]:
     lines = [
         f"{'you' if one.by == 'user' else 'the assistant'} on {one.said.astimezone():%a %Y-%m-%d}: "
-        f"{_excerpt(one.text)}"
+        f"{one.text}"
         for one in promises
     ]
     yield from _listed("Promised:", lines, MOST_PROMISES, "")
@@ -70,7 +70,7 @@ def _listed(heading: str, lines: Sequence[str], most: int, where: str) -> Iterat
     if not lines:
         return
     yield heading
-    yield from (f"  {line}" for line in lines[:most])
+    yield from (f"  {one_line(line, EXCERPT)}" for line in lines[:most])
     if len(lines) > most:
         yield f"  … and {len(lines) - most} more{f': {where}' if where else ''}"
 
@@ -80,15 +80,14 @@ def _midnight(now: datetime) -> datetime:
 
 
 def _reminded_before(event: Event, moment: datetime) -> bool:
-    before = event.remind_before
-    return before is not None and event.start - timedelta(minutes=before) < moment
+    if event.remind_before is None:
+        return False
+    try:
+        return event.start - timedelta(minutes=event.remind_before) < moment
+    except OverflowError:  # another program's, and before the first day there is
+        return True
 
 
 def _to_do_line(title: str, due: datetime, now: datetime) -> str:
     overdue = f" (overdue since {due:%a %Y-%m-%d})" if due < _midnight(now) else ""
     return f"{title}{overdue}"
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"

@@ -30,6 +30,8 @@ from assistant.protocols import TokenCounter
 
 #: Stands for a result that was lost.
 NO_RESULT = "There is no result: it is not known whether this was done."
+#: Characters of a call's arguments that are sent again with later requests.
+LONGEST_ARGUMENTS = 2_000
 #: Tokens that are left of a tool's result at least.
 LEAST_RESULT = 40
 
@@ -93,28 +95,34 @@ def share_out(
     counter: TokenCounter,
     now: datetime,
     *,
+    recalled: str = "",
     cut_message: bool = False,
 ) -> Shares:
     """What is fixed, what the session's last turn takes so far, and which turns fit beside it.
 
-    Raises MessageTooBig when the message alone leaves no room, unless `cut_message`.
+    `recalled` is what was recalled for it already. Raises MessageTooBig when the message alone
+    leaves no room, unless `cut_message`.
     """
     count = counter.count
     bare = Message(role="system", content=fixed.instructions)
     bare_tokens = message_tokens(bare, count) + REPLY_PRIMER
-    instructions = Message(role="system", content=_with_facts(fixed))
+    instructions = Message(role="system", content=with_facts(fixed))
     system_tokens = message_tokens(instructions, count) + REPLY_PRIMER
     fixed_tokens = system_tokens + tools_tokens(fixed.tools_text, count)
     current = _current(session, budget.input_room(fixed_tokens), counter, now, cut_message)
     typed_tokens = message_tokens(current, count)
-    rounds = _rounds(session, budget.input_room(fixed_tokens) - typed_tokens, counter)
+    known_tokens = count(recalled_block(recalled)) + 4 if recalled else 0
+    left = budget.input_room(fixed_tokens) - typed_tokens - known_tokens
+    rounds = _rounds(session, left, counter)
     rounds_tokens = sum(message_tokens(one, count) for one in rounds)
     current_tokens = typed_tokens + rounds_tokens
-    summary_room = budget.history_room(fixed_tokens, current_tokens)
+    summary_room = budget.history_room(fixed_tokens, current_tokens + known_tokens)
     # Looked at once: the worker may put another in force at any moment.
     summary = session.summary
     system, summary_tokens = _with_summary(instructions, summary, summary_room, count)
-    recalled_room = budget.recalled_room(fixed_tokens + summary_tokens, current_tokens)
+    recalled_room = max(
+        known_tokens, budget.recalled_room(fixed_tokens + summary_tokens, current_tokens)
+    )
     history_room = budget.history_room(fixed_tokens, current_tokens + recalled_room, summary_tokens)
     summarized = session.summarized_by(summary)
     recent = recent_turns(session, summarized, history_room, budget.recent_messages, counter)
@@ -191,7 +199,8 @@ def _current(
     return current
 
 
-def _with_facts(fixed: Fixed) -> str:
+def with_facts(fixed: Fixed) -> str:
+    """What the system message begins with."""
     known = fixed.facts.text
     return f"{fixed.instructions}\n\n{known}" if known else fixed.instructions
 
@@ -199,7 +208,8 @@ def _with_facts(fixed: Fixed) -> str:
 def _rounds(session: Session, room: int, counter: TokenCounter) -> tuple[Message, ...]:
     """The calls of the last turn and their results, in `room` tokens where that can be.
 
-    Where they take more, the results are shortened, the largest first; calls never are.
+    Where they take more, the results are shortened, the largest first; then whole rounds are left
+    out, the oldest first, all but the last.
     """
     count = counter.count
     history = session.history
@@ -212,7 +222,9 @@ def _rounds(session: Session, room: int, counter: TokenCounter) -> tuple[Message
             break
         rounds[at] = shorten_message(rounds[at], max(LEAST_RESULT, sizes[at] - over), count)
         sizes[at] = message_tokens(rounds[at], count)
-    return tuple(rounds)
+    begins = [at for at, one in enumerate(rounds) if one.role == "assistant"]
+    first = next((at for at in begins if sum(sizes[at:]) <= room), begins[-1] if begins else 0)
+    return tuple(rounds[first:])
 
 
 def _with_summary(
@@ -328,6 +340,7 @@ def paired(messages: Sequence[Message]) -> Sequence[Message]:
     """
     if not any(one.role == "tool" or one.tool_calls for one in messages):
         return messages
+    messages = [_with_short_arguments(one) for one in messages]
     results = {one.tool_call_id: one for one in messages if one.role == "tool"}
     whole: list[Message] = []
     for one in messages:
@@ -338,6 +351,31 @@ def paired(messages: Sequence[Message]) -> Sequence[Message]:
             missing = Message(role="tool", content=NO_RESULT, turn=one.turn, tool_call_id=call.id)
             whole.append(results.get(call.id, missing))
     return whole
+
+
+def _with_short_arguments(message: Message) -> Message:
+    """The message as it is sent: very long arguments of its calls shortened, as valid JSON.
+
+    The model wrote them itself, and their result says what came of it.
+    """
+    if all(len(call.arguments) <= LONGEST_ARGUMENTS for call in message.tool_calls):
+        return message
+    calls = tuple(
+        call
+        if len(call.arguments) <= LONGEST_ARGUMENTS
+        else msgspec.structs.replace(
+            call,
+            arguments=msgspec.json.encode(
+                {
+                    "shortened": call.arguments[:LONGEST_ARGUMENTS]
+                    .encode("utf-8", "replace")
+                    .decode()
+                }
+            ).decode(),
+        )
+        for call in message.tool_calls
+    )
+    return msgspec.structs.replace(message, tool_calls=calls)
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:

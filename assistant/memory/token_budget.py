@@ -492,12 +492,16 @@ def cut_lines(text: str, room: int, count: CountText) -> str:
             low = middle
         else:
             high = middle - 1
-    return _first_lines(lines, low) if low else shorten_text(text, room, count)
+    # A short line before a very long one says little: the long one is shown in part, then.
+    if low and (low > 1 or len(lines) > 2):
+        return _first_lines(lines, low)
+    return shorten_text(text, room, count)
 
 
 def _first_lines(lines: Sequence[str], number: int) -> str:
     left = len(lines) - number
-    mark = [f"[… {left:,} more lines, which are not shown …]"] if left else []
+    more = "1 more line, which is" if left == 1 else f"{left:,} more lines, which are"
+    mark = [f"[… {more} not shown …]"] if left else []
     return "\n".join([*lines[:number], *mark])
 
 

@@ -118,7 +118,7 @@ def ask(
 
 @cli.command()
 def agenda(
-    days: Annotated[int, typer.Option("--days", "-n", min=1, help="How many days.")] = 7,
+    days: Annotated[int, typer.Option("--days", "-n", min=1, max=3660, help="How many.")] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="A list of events.")] = False,
 ) -> None:
     """What the calendar holds from today on."""

@@ -35,7 +35,10 @@ class LineEditor(Protocol):
         """One message or command; `started` is called once the prompt takes keys."""
 
     def confirm(self, question: str) -> bool:
-        """A yes or no; anything but a plain yes is a no. Raises KeyboardInterrupt."""
+        """A yes or no; anything but a plain yes is a no. Raises KeyboardInterrupt.
+
+        What was typed before the question stood there is no answer to it.
+        """
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -107,6 +110,7 @@ class PromptLineEditor:
         self._session.app.output.flush()
 
     def confirm(self, question: str) -> bool:
+        _drop_typed(self._session.app.input)
         answers: PromptSession[str] = PromptSession(
             f"{question} [y/N] ",
             input=self._session.app.input,
@@ -122,22 +126,49 @@ class PromptLineEditor:
         return fit_parts(self._toolbar(), width)
 
 
+def _drop_typed(keys: Input) -> None:
+    """Forget what was typed ahead, in the terminal's buffer and in the line editor's."""
+    from prompt_toolkit.input.typeahead import clear_typeahead
+
+    clear_typeahead(keys)
+    try:
+        import termios
+
+        termios.tcflush(keys.fileno(), termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError, NotImplementedError, termios.error):
+        return
+
+
 class PipedLines:
     """Lines from a pipe or a file: each one is a message or a command."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, say: Callable[[str], None] = lambda text: None) -> None:
+        """`say` is told the questions that are asked, and what is taken for the answer."""
         self._stream = stream
+        self._say = say
+        self._next: str | None = None
 
     def read(self, started: Callable[[], None]) -> str:
         started()
-        line = self._stream.readline()
+        line = self._line()
         if not line:
             raise EOFError
         return line.rstrip("\n")
 
     def confirm(self, question: str) -> bool:
-        """The next line is the answer."""
-        return is_yes(self._stream.readline())
+        """The next line is the answer when it is a plain yes or no; else it is a no, and the line
+        is read as what it is.
+        """
+        line = self._line()
+        answer = line.strip().lower()
+        if answer not in ("y", "yes", "n", "no", "是", "否", "好", "不"):
+            self._next, answer = line, "no"
+        self._say(f"{question} [y/N] {answer}")
+        return is_yes(answer)
+
+    def _line(self) -> str:
+        line, self._next = self._next, None
+        return self._stream.readline() if line is None else line
 
     def close(self) -> None:
         """A pipe is left as it is."""

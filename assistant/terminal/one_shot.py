@@ -101,7 +101,14 @@ def _ask(app: App, session: Session, question: Question, text: str, screen: Scre
                         # On stderr, so that the answer alone is on stdout.
                         view.aside(f"✓ {event.change.text}")
 
-            turn = run_turn(text, session, context.pipeline, on_event, confirm=confirm)
+            turn = run_turn(
+                text,
+                session,
+                context.pipeline,
+                on_event,
+                confirm=confirm,
+                pasted=text != clean_text((question.text or "").strip()),
+            )
             view.finish(turn.reply.finish_reason if turn.reply else None)
             if turn.only_claimed:
                 notices.append(ONLY_CLAIMED)
@@ -124,6 +131,7 @@ def _print_whole(turn: Turn, session: Session, question: Question, screen: Scree
         "session": None if session.private else session.id,
         "turn": reply.turn,
         "changes": [change.text for change in turn.changes],
+        "not_done": list(turn.failures),
         "usage": msgspec.to_builtins(reply.usage) if reply.usage else None,
         "model": reply.model,
     }

@@ -10,7 +10,7 @@ from assistant.app import App
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Ask, Confirm, Output, Quit, Say, Work
 from assistant.errors import AssistantError, MessageTooBig
-from assistant.messages import Content, Message, clean_text
+from assistant.messages import Content, Message, clean_text, one_line
 from assistant.terminal.line_editor import LineEditor
 from assistant.terminal.render import Screen
 from assistant.turn import Changed, Event, Notice, TextArrived, Working, run_turn
@@ -21,7 +21,8 @@ ONLY_CLAIMED = (
     "Nothing was saved or changed in this turn, whatever the reply says: no tool wrote anything. "
     "/do has it really done; /schedule add, /memo and /remember do it by hand."
 )
-LEAVING = "To leave: Ctrl-D, or /exit. The conversation is kept."
+LEAVING = "To leave: Ctrl-D, or /exit."
+KEPT = f"{LEAVING} The conversation is kept."
 
 
 class Repl:
@@ -46,7 +47,7 @@ class Repl:
             except EOFError:
                 return
             except KeyboardInterrupt:
-                self._screen.say(LEAVING)
+                self._screen.say(LEAVING if self._context.session.private else KEPT)
             started = _nothing
 
     def _started(self) -> None:
@@ -149,7 +150,7 @@ class Repl:
                     view.working(event.text)
                 case Changed():
                     self._context.changes.append(event.change)
-                    view.aside(f"✓ {event.change.text} · /undo-last takes it back")
+                    view.aside(f"✓ {one_line(event.change.text)} · /undo-last takes it back")
 
         def confirm(question: str) -> bool:
             view.pause()

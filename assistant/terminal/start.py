@@ -211,7 +211,7 @@ def _editor(app: App, context: CommandContext) -> Any:
     from assistant.terminal.line_editor import PipedLines, PromptLineEditor
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        return PipedLines(sys.stdin)
+        return PipedLines(sys.stdin, one_shot_screen().notice)
     history = None if context.session.private else app.settings.data_folder / "prompt_history"
     return PromptLineEditor(
         history=history,
