@@ -208,16 +208,28 @@ def asked_slots(question: str) -> frozenset[str]:
 
 
 def asks_for_before(question: str) -> bool:
-    """Whether a question is about then, without naming a day: "before", 以前."""
-    return bool(_BEFORE.search(question))
+    """Whether a question is about then, without naming a day: "before", 以前.
+
+    "Before" and "earlier" do so in the past only: "call me before noon" asks for nothing.
+    """
+    return bool(
+        _FORMERLY.search(question) or (_BEFORE.search(question) and _WENT_BY.search(question))
+    )
 
 
-_BEFORE = re.compile(
-    r"\b(?:used to|before|previous(?:ly)?|formerly|former|earlier|in the past|back then|once"
-    r"|originally|at first)\b|以前|之前|从前|曾经|过去|原来|当时|那时|上一[个份]"
-    r"|上个(?!月|周|星期|礼拜)",
+_FORMERLY = re.compile(
+    r"(?<!\bam )(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bget )(?<!'m )\bused to\b|\bdid\b.* use to\b"
+    r"|\b(?:previous(?:ly)?|formerly|former|in the past|back then|originally|at first)\b"
+    r"|以前|从前|曾经|当时|那时|原来(?!如此)|过去(?![一二两三四五六七八九十几\d])"
+    r"|上一[个份]|上个(?!月|周|星期|礼拜)|(?:^|[我你，,。])之前|之前(?=[是说住用喜叫的在])",
     re.IGNORECASE,
 )
+_BEFORE = re.compile(
+    r"\bbefore(?! (?:noon|lunch|dinner|breakfast|midnight|the|\d))\b|\bearlier\b"
+    r"|\bonce\b(?! (?:a|per|every|more|you)\b)",
+    re.IGNORECASE,
+)
+_WENT_BY = re.compile(r"\b(?:did|was|were|had|\w+ed)\b", re.IGNORECASE)
 _ASKED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), slots)
     for pattern, slots in (

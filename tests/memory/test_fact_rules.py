@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.memory.fact_rules import (
+    asks_for_before,
     is_negative,
     kind_of,
     replaces,
@@ -201,3 +202,23 @@ def test_the_same_words_are_the_same_but_for_marks_case_and_our_dates() -> None:
     assert same_words("I like  Tea.") == same_words("i like tea")
     assert same_words("I fly tomorrow (2026-12-01)") == same_words("I fly tomorrow")
     assert same_words("room 12") != same_words("room 1 2")
+
+
+@pytest.mark.parametrize(
+    "question",
+    "What did I use to drink?|I used to smoke, didn't I?|Where did I live before"
+    "|What was my previous job?|I once lived in Rome, where?|What did I say earlier?"
+    "|我以前住哪里？|之前我用什么手机|我原来在哪里工作".split("|"),
+)
+def test_what_asks_for_then(question: str) -> None:
+    assert asks_for_before(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    "Do it before noon|Is there a meeting before lunch?|Remind me once a week|I'm used to it"
+    "|Let's meet earlier|Call me before I leave|会议之前提醒我|吃饭之前|原来如此|过去一周"
+    "|What did I like in April?".split("|"),
+)
+def test_what_only_has_such_a_word_asks_for_now(question: str) -> None:
+    assert not asks_for_before(question)

@@ -120,7 +120,7 @@ def test_json_is_one_object(endpoint: Endpoint) -> None:
     endpoint.reply("你好", model="test-model-2")
     done = run("ask", "--json", "hi")
     document = json.loads(done.stdout)
-    assert set(document) == {"reply", "session", "turn", "changes", "usage", "model"}
+    assert set(document) == {"reply", "session", "turn", "changes", "not_done", "usage", "model"}
     assert (document["reply"], document["turn"], document["model"]) == ("你好", 1, "test-model-2")
     assert document["usage"]["prompt_tokens"] > 0
     assert done.stderr == ""
