@@ -93,9 +93,7 @@ def test_fifteen_turns_stay_under_4000_tokens_and_the_plan_is_still_known(
     assert len(turns) == 15
     assert session.history.tokens() > 6_000
     assert max(turn.prompt.tokens for turn in turns) < 4_000
-    chats = [
-        body for body in endpoint.requests if not is_summary(body) and not is_for_facts(body)
-    ]
+    chats = [body for body in endpoint.requests if not is_summary(body) and not is_for_facts(body)]
     assert len(chats) == 15
     last = "\n".join(str(message["content"]) for message in chats[-1]["messages"])
     for part in ("Alhambra", "Albaicín", "450 euros"):
