@@ -37,7 +37,7 @@ from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.stores import HomeStores
 from assistant.messages import Language, Message
-from assistant.protocols import ChatModel, Embedder, IndexHome, TokenCounter
+from assistant.protocols import ChatModel, Embedder, IndexHome, ReadsAhead, TokenCounter
 from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
@@ -218,14 +218,13 @@ class App:
 
     def _read_ahead(self) -> None:
         """Have the embedded model read what every prompt begins with, while the user types."""
-        read = getattr(self.pipeline.model, "read_ahead", None)
-        if read is None:
+        model = self.pipeline.model
+        if not isinstance(model, ReadsAhead):
             return
-        session = self.store.create(private=True)
-        fixed = self.pipeline.fixed_now(session, self.clock())
-        tools = self.pipeline.tools.schemas()
+        fixed = self.pipeline.fixed_now(self.clock(), private=False)
+        system = Message(role="system", content=with_facts(fixed))
         try:
-            read((Message(role="system", content=with_facts(fixed)),), tools)
+            model.read_ahead((system,), fixed.tools)
         except ChatModelError as error:
             log.warning("Nothing was read ahead: %s", type(error).__name__)
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 import msgspec
 
@@ -96,6 +104,14 @@ class ChatModel(Protocol):
 
     def close(self) -> None:
         """Release the connection, or the process, behind it."""
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """A model whose prompts are read slowly: all beginnings can be read before."""
+
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> None:
+        """Read the messages that stand first, and the tools. Raises `ChatModelError`."""
 
 
 class Embedder(Protocol):

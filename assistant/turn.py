@@ -25,7 +25,13 @@ from assistant.memory.interrupts import interrupts_held
 from assistant.memory.model_profiles import ModelProfile, ModelProfiles
 from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
-from assistant.memory.token_budget import TokenBudget, counted, cut_lines, message_tokens
+from assistant.memory.token_budget import (
+    TokenBudget,
+    counted,
+    cut_lines,
+    message_tokens,
+    tools_tokens,
+)
 from assistant.messages import (
     BROKEN,
     INTERRUPTED,
@@ -129,23 +135,23 @@ class Pipeline:
     """Takes the finished turn to the worker: what it need not wait for."""
     _told_without_tools: bool = field(default=False, init=False)
 
-    def fixed_now(self, session: Session, now: datetime) -> Fixed:
-        """What stands in a prompt of this session for the model that is asked.
+    def fixed_now(self, now: datetime, *, private: bool) -> Fixed:
+        """What stands in a prompt now, for the model that is asked.
 
-        Nothing of a private one is kept: no tool may change anything.
+        Nothing of a private session is kept: no tool may change anything there.
         """
-        tools = self.tools.schemas(changing=not session.private)
-        text = self.model.tools_text(tools)
+        tools = self.tools.schemas(changing=not private)
+        tokens = tools_tokens(self.model.tools_text(tools), self.counter.count)
         # In a narrow window the conversation goes before tools.
-        if self.counter.count(text) > self.budget().window // MOST_FOR_TOOLS:
-            tools, text = (), ""
+        if tokens > self.budget().window // MOST_FOR_TOOLS:
+            tools, tokens = (), 0
         return msgspec.structs.replace(
-            self.fixed, tools=tools, tools_text=text, facts=self.known(now)
+            self.fixed, tools=tools, tools_tokens=tokens, facts=self.known(now)
         )
 
     def goes_without_tools(self, fixed: Fixed) -> bool:
         """Whether the model takes no tools, though there are some; only the first time."""
-        without = bool(self.tools.tools) and not fixed.tools_text
+        without = bool(self.tools.tools) and not fixed.tools_tokens
         first = without and not self._told_without_tools
         self._told_without_tools = without
         return first
@@ -203,7 +209,7 @@ def run_turn(
     try:
         while True:
             # 2. Budget: what is fixed, what the history may take, what is left for the reply.
-            fixed = pipeline.fixed_now(session, now)
+            fixed = pipeline.fixed_now(now, private=session.private)
             if pipeline.goes_without_tools(fixed):
                 on_event(Notice(WITHOUT_TOOLS))
             shares = _share_out(session, fixed, now, pipeline, recollection, cut_message)

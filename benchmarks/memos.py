@@ -22,7 +22,7 @@ from typing import Literal
 from assistant.app import new_session_id
 from assistant.errors import EmbedderError
 from assistant.memory.entry_log import EntryLog
-from assistant.memory.memos import MemoRecord, Memos, MemoSaved
+from assistant.memory.memos import Memos, MemoSaved, memo_decoder
 from assistant.protocols import Embedder
 from assistant.providers.local_embedder import embedded_embedder
 from benchmarks.session_files import texts
@@ -128,7 +128,7 @@ def measure_sizes(folder: Path, rounds: int) -> Sequence[Timings]:
 
 
 def _written(path: Path, count: int) -> Timings:
-    log: EntryLog[MemoRecord] = EntryLog(path, MemoRecord, "memos")  # type: ignore[arg-type]
+    log = EntryLog(path, memo_decoder, "memos")
     log.append(*(_record(number) for number in range(count)))
     return Timings(count, _memos(path, lambda: None))
 

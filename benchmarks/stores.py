@@ -24,8 +24,8 @@ from assistant.app import App, build_app, local_now
 from assistant.commands.digest import digest
 from assistant.commands.schedule import agenda
 from assistant.memory.entry_log import EntryLog
-from assistant.memory.facts import FactLogRecord, FactRecord
-from assistant.memory.memos import MemoRecord, MemoSaved
+from assistant.memory.facts import FactRecord, fact_decoder
+from assistant.memory.memos import MemoSaved, memo_decoder
 from assistant.memory.session import Session
 from assistant.messages import Fact, FactKind, Message, ToolCall
 from assistant.prompt import ToolSchema
@@ -144,10 +144,9 @@ def opened(folder: Path, events: int, memos: int, facts: int) -> Home:
 
 
 def _write_memos(path: Path, number: int) -> None:
-    kind: type[MemoRecord] = MemoRecord  # type: ignore[assignment]
     begun = local_now() - timedelta(days=400)
     words = texts()
-    EntryLog(path, kind, "memos").append(
+    EntryLog(path, memo_decoder, "memos").append(
         *(
             MemoSaved(f"m{at:05}", words[at % len(words)][:200], begun + timedelta(minutes=at))
             for at in range(number)
@@ -156,10 +155,9 @@ def _write_memos(path: Path, number: int) -> None:
 
 
 def _write_facts(path: Path, number: int) -> None:
-    kind: type[FactLogRecord] = FactLogRecord  # type: ignore[assignment]
     begun = local_now() - timedelta(days=400)
     kinds = get_args(FactKind)
-    EntryLog(path, kind, "facts").append(
+    EntryLog(path, fact_decoder, "facts").append(
         *(
             FactRecord(
                 Fact(

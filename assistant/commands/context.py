@@ -11,7 +11,7 @@ from assistant.errors import SessionError, UsageError
 from assistant.memory.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.protocols import Calendar, Change, FactStore, MemoStore, Stores, Times
+from assistant.protocols import Change, Stores
 from assistant.settings import LoadedSettings
 from assistant.turn import Pipeline, Turn
 
@@ -37,22 +37,6 @@ class CommandContext:
     last_turn: Turn | None = None
     changes: list[Change] = field(default_factory=list)
     """What /undo-last can take back, the newest last."""
-
-    @property
-    def calendar(self) -> Calendar:
-        return self.stores.calendar
-
-    @property
-    def memos(self) -> MemoStore:
-        return self.stores.memos
-
-    @property
-    def facts(self) -> FactStore:
-        return self.stores.facts
-
-    @property
-    def times(self) -> Times:
-        return self.stores.times
 
     def require_kept(self, thing: str) -> None:
         """Raises UsageError in a private session, of which nothing is kept, so no `thing` is."""

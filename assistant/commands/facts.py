@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Output, Table, Text, count_text, local_time
+from assistant.commands.outputs import Output, Table, Text, count_text, excerpt, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
 from assistant.messages import Fact
@@ -35,10 +35,10 @@ def _complete(context: CommandContext, typed: str) -> Iterable[tuple[str, str]]:
     if not space:
         return list(VERBS.items())
     if verb in ("show", "edit", "delete"):
-        in_force = context.facts.in_force(context.times.now())
+        in_force = context.stores.facts.in_force(context.stores.times.now())
         return [(f"{verb} {fact.id}", _excerpt(fact.text)) for fact in in_force]
     if verb in ("approve", "refuse"):
-        waiting = context.facts.pending()
+        waiting = context.stores.facts.pending()
         return [(f"{verb} {one.id}", _excerpt(one.text)) for one in waiting]
     return []
 
@@ -53,7 +53,7 @@ def remember(context: CommandContext, argument: str) -> Output:
     context.require_kept("fact")
     if not argument:
         raise UsageError("What should be remembered?")
-    return _told(context, context.facts.remember(argument))
+    return _told(context, context.stores.facts.remember(argument))
 
 
 @group.command(
@@ -77,8 +77,8 @@ def memory(context: CommandContext, argument: str) -> Output:
 
 def _list(context: CommandContext, argument: str) -> Output:
     _refuse_more("list", argument)
-    in_force = context.facts.in_force(context.times.now())
-    waiting = len(context.facts.pending())
+    in_force = context.stores.facts.in_force(context.stores.times.now())
+    waiting = len(context.stores.facts.pending())
     note = f"{count_text(waiting, 'proposal')} for your word: /memory pending." if waiting else ""
     if not in_force:
         return Text(f"Nothing is known about you yet. /remember <text> keeps something. {note}")
@@ -99,7 +99,7 @@ def _list(context: CommandContext, argument: str) -> Output:
 
 
 def _show(context: CommandContext, argument: str) -> Output:
-    fact = context.facts.get(_one_id("show", argument))
+    fact = context.stores.facts.get(_one_id("show", argument))
     lines = [
         fact.text,
         "",
@@ -109,12 +109,14 @@ def _show(context: CommandContext, argument: str) -> Output:
     if fact.valid_until is not None:
         lines.append(f"until {local_time(fact.valid_until)}")
     if fact.replaced_by:
-        lines.append(f"replaced by {fact.replaced_by}: {context.facts.get(fact.replaced_by).text}")
+        lines.append(
+            f"replaced by {fact.replaced_by}: {context.stores.facts.get(fact.replaced_by).text}"
+        )
     return Text("\n".join(lines))
 
 
 def _history(context: CommandContext, argument: str) -> Output:
-    found = context.facts.history(argument)
+    found = context.stores.facts.history(argument)
     if not found:
         words = f"No fact has these words: {argument}"
         return Text(words if argument else "Nothing was ever remembered.")
@@ -140,15 +142,15 @@ def _edit(context: CommandContext, argument: str) -> Output:
     fact_id, *rest = argument.split(maxsplit=1) or [""]
     if not fact_id:
         raise UsageError("Which fact? /memory edit takes the id that /memory list shows.")
-    old = context.facts.get(fact_id)
+    old = context.stores.facts.get(fact_id)
     if not rest:
         raise UsageError(f"What should {old.id} say instead?")
-    return _told(context, context.facts.remember("".join(rest), replaces=old.id))
+    return _told(context, context.stores.facts.remember("".join(rest), replaces=old.id))
 
 
 def _delete(context: CommandContext, argument: str) -> Output:
     context.require_kept("fact")
-    written = context.facts.forget(_one_id("delete", argument))
+    written = context.stores.facts.forget(_one_id("delete", argument))
     assert written.after is not None
     return context.changed(
         Change(
@@ -161,7 +163,7 @@ def _delete(context: CommandContext, argument: str) -> Output:
 
 def _pending(context: CommandContext, argument: str) -> Output:
     _refuse_more("pending", argument)
-    waiting = context.facts.pending()
+    waiting = context.stores.facts.pending()
     if not waiting:
         return Text("Nothing waits for your word.")
     return Table(
@@ -189,8 +191,10 @@ def _pending(context: CommandContext, argument: str) -> Output:
 def _approve(context: CommandContext, argument: str) -> Output:
     context.require_kept("fact")
     proposal_id = _one_id("approve", argument)
-    ends = any(one.ends for one in context.facts.pending() if one.id == proposal_id.casefold())
-    written = context.facts.approve(proposal_id)
+    ends = any(
+        one.ends for one in context.stores.facts.pending() if one.id == proposal_id.casefold()
+    )
+    written = context.stores.facts.approve(proposal_id)
     if ends and written.after is not None:
         return context.changed(Change(f"fact ended: {_excerpt(written.after.text)}", written.undo))
     return _told(context, written)
@@ -198,7 +202,7 @@ def _approve(context: CommandContext, argument: str) -> Output:
 
 def _refuse(context: CommandContext, argument: str) -> Output:
     context.require_kept("fact")
-    dropped = context.facts.refuse(_one_id("refuse", argument))
+    dropped = context.stores.facts.refuse(_one_id("refuse", argument))
     return Text(f"Not kept, and not proposed again: {_excerpt(dropped.text)}")
 
 
@@ -252,4 +256,4 @@ def _day(moment: datetime) -> str:
 
 
 def _excerpt(text: str) -> str:
-    return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"
+    return excerpt(text, EXCERPT)

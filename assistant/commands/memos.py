@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Output, Table, Text, Work, count_text, local_time
+from assistant.commands.outputs import Output, Table, Text, Work, count_text, excerpt, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.errors import NoSuchEntry, UsageError
 from assistant.messages import Memo
@@ -38,7 +38,7 @@ def _complete(context: CommandContext, typed: str) -> Iterable[tuple[str, str]]:
     if not space:
         return list(VERBS.items())
     if verb in ("show", "edit", "delete"):
-        return [(f"{verb} {memo.id}", memo_excerpt(memo)) for memo in context.memos.search()]
+        return [(f"{verb} {memo.id}", memo_excerpt(memo)) for memo in context.stores.memos.search()]
     return []
 
 
@@ -80,16 +80,14 @@ def memo_table(memos: Sequence[Memo], nothing: str) -> Table | Text:
 
 def memo_excerpt(memo: Memo) -> str:
     """The beginning of a memo, on one line."""
-    line = " ".join(memo.text[: EXCERPT * 4].split())
-    whole = len(memo.text) <= EXCERPT * 4 and len(line) <= EXCERPT
-    return line if whole else f"{line[: EXCERPT - 1]}…"
+    return excerpt(memo.text, EXCERPT)
 
 
 def _add(context: CommandContext, text: str) -> Output:
     context.require_kept("memo")
     if not text.strip():
         raise UsageError("What should be kept?")
-    written = context.memos.save(*split_tags(text))
+    written = context.stores.memos.save(*split_tags(text))
     assert written.after is not None
     new = written.after
     tags = f" {_tag_text(new)}" if new.tags else ""
@@ -104,7 +102,7 @@ def _list(context: CommandContext, argument: str) -> Output:
             f"“{argument}” is no #tag, so nothing was listed. To keep the line as a memo, begin it "
             "with /memo add."
         )
-    found = context.memos.search(tag=argument or None, most=SHOWN + 1)
+    found = context.stores.memos.search(tag=argument or None, most=SHOWN + 1)
     nothing = f"No memo has the tag {argument}." if argument else "There are no memos."
     return memo_table(found, f"{nothing} /memo <text> keeps one.")
 
@@ -114,7 +112,7 @@ def _search(context: CommandContext, argument: str) -> Output:
         raise UsageError("Which memo is looked for?")
 
     def run(say: Callable[[str], None]) -> Output:
-        found = context.memos.search(argument, most=SHOWN + 1)
+        found = context.stores.memos.search(argument, most=SHOWN + 1)
         return memo_table(found, f"No memo has to do with this: {argument}")
 
     return Work("Looking …", run)
@@ -139,7 +137,7 @@ def _edit(context: CommandContext, argument: str) -> Output:
     text, tags = split_tags(text)
     if not text.strip():
         raise UsageError(f"What should {old.id} say instead?")
-    written = context.memos.update(old.id, text=text, tags=tags or None)
+    written = context.stores.memos.update(old.id, text=text, tags=tags or None)
     if written.after is None or written.after == old:
         return Text(f"{old.id} says so already. Nothing was changed.")
     new = memo_excerpt(written.after)
@@ -149,7 +147,7 @@ def _edit(context: CommandContext, argument: str) -> Output:
 def _delete(context: CommandContext, argument: str) -> Output:
     context.require_kept("memo")
     old, _ = _named(context, "delete", argument, takes_text=False)
-    written = context.memos.delete(old.id)
+    written = context.stores.memos.delete(old.id)
     return context.changed(Change(f"memo deleted: {memo_excerpt(old)}", written.undo))
 
 
@@ -175,7 +173,7 @@ def _named(
     if not memo_id:
         raise UsageError(f"Which memo? /memo {verb} takes the id that /memo list shows.")
     try:
-        found = context.memos.get(memo_id)
+        found = context.stores.memos.get(memo_id)
     except NoSuchEntry as error:
         if not text:
             raise

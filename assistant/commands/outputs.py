@@ -24,6 +24,13 @@ def count_text(number: int, thing: str) -> str:
     return f"1 {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
+def excerpt(text: str, length: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text[: 4 * length].split())
+    whole = len(text) <= 4 * length and len(line) <= length
+    return line if whole else f"{line[: length - 1]}…"
+
+
 class Text(msgspec.Struct, frozen=True):
     """Lines for the user, printed as they are."""
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Output, Table, Text, Work, count_text, local_time
+from assistant.commands.outputs import Output, Table, Text, Work, count_text, excerpt, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
 from assistant.memory.indexer import Indexer, IndexStatus
@@ -133,7 +133,9 @@ def _facts_told(prompt: Prompt) -> Sequence[str]:
     if prompt.facts:
         told.append(f"Facts about you in it: {', '.join(one.id for one in prompt.facts)}.")
     if prompt.facts_left_out:
-        left = "; ".join(f"{one.id} {_excerpt(one.text)}" for one in prompt.facts_left_out[:5])
+        left = "; ".join(
+            f"{one.id} {excerpt(one.text, EXCERPT)}" for one in prompt.facts_left_out[:5]
+        )
         more = len(prompt.facts_left_out) - 5
         told.append(
             f"No room was left for {count_text(len(prompt.facts_left_out), 'fact')}: {left}"
@@ -166,9 +168,4 @@ def _lines(one: Recalled) -> Sequence[str]:
     why_not = f" · {one.left_out}" if one.left_out else ""
     head = f"{exchange.id} · {local_time(exchange.ts)} · score {one.score:.2f} ({parts}){why_not}"
     said = (("User", exchange.user), ("Assistant", exchange.assistant))
-    return [head, *(f"  {who}: {_excerpt(text)}" for who, text in said if text)]
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+    return [head, *(f"  {who}: {excerpt(text, EXCERPT)}" for who, text in said if text)]

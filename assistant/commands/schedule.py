@@ -76,13 +76,13 @@ def event_table(events: Sequence[Event], title: str, note: str = "") -> Table:
 
 def _shown(context: CommandContext, argument: str) -> Output:
     if argument.lower() in ("", "week"):
-        return agenda(context.calendar, context.times.now(), DAYS_AHEAD)
+        return agenda(context.stores.calendar, context.stores.times.now(), DAYS_AHEAD)
     try:
-        stretch = context.times.stretch(argument)
+        stretch = context.stores.times.stretch(argument)
     except WrongEntry:
         return _found(context, argument)
     assert stretch.end is not None
-    return _between(context.calendar, stretch.start, stretch.end, stretch.note)
+    return _between(context.stores.calendar, stretch.start, stretch.end, stretch.note)
 
 
 def _between(calendar: Calendar, start: datetime, end: datetime, note: str = "") -> Table:
@@ -91,7 +91,7 @@ def _between(calendar: Calendar, start: datetime, end: datetime, note: str = "")
 
 
 def _found(context: CommandContext, words: str) -> Output:
-    events = context.calendar.search(words)
+    events = context.stores.calendar.search(words)
     if not events:
         return Text(f"No event has these words, and no day is called so: {words}")
     return _told(events, f"events with “{words}”", "")
@@ -108,11 +108,11 @@ def _told(events: Sequence[Event], title: str, note: str) -> Table:
 def _add(context: CommandContext, text: str) -> Output:
     head, at, tail = text.rpartition(" @ ")
     what, place = (head, tail) if at else (text, "")
-    moment, title = context.times.leading(what)
+    moment, title = context.stores.times.leading(what)
     title = title.strip()
     if not title:
         raise UsageError("When is said, but not what. Nothing was changed.")
-    written = context.calendar.create(
+    written = context.stores.calendar.create(
         title, moment.start, moment.end, whole_day=moment.whole_day, location=place.strip()
     )
     return _changed(context, written, "event created", moment)
@@ -122,11 +122,11 @@ def _move(context: CommandContext, text: str) -> Output:
     event_id, _, when = text.partition(" ")
     if not when.strip():
         raise UsageError("To when should it be moved? Nothing was changed.")
-    event = context.calendar.get(event_id)
-    moment = context.times.moment(when.strip())
+    event = context.stores.calendar.get(event_id)
+    moment = context.stores.times.moment(when.strip())
     if not moment.dated:
         # A time of day alone is one of the day it is on.
-        moment = context.times.moment(when.strip(), _midnight(event.start))
+        moment = context.stores.times.moment(when.strip(), _midnight(event.start))
     changes = _new_times(event, moment)
     scope: Scope | None = None if "@" in event_id else "all"
     if not event.repeat or scope is None:
@@ -152,7 +152,7 @@ def _moved(
     scope: Scope | None,
     moment: Moment,
 ) -> Text:
-    written = context.calendar.update(event_id, changes, scope)
+    written = context.stores.calendar.update(event_id, changes, scope)
     was = f" (was: {when_text(written.before)})" if written.before else ""
     return _changed(context, written, "event moved", moment, was)
 
@@ -161,7 +161,7 @@ def _cancel(context: CommandContext, text: str) -> Output:
     event_id, _, rest = text.partition(" ")
     if rest.strip().lower() not in ("", "all"):
         raise UsageError(f"“{rest.strip()}” is nothing cancel knows. Nothing was changed.")
-    event = context.calendar.get(event_id)
+    event = context.stores.calendar.get(event_id)
     scope: Scope | None = None if "@" in event_id and not rest else "all"
     if not event.repeat or scope is None:
         return _cancelled(context, event_id, scope)
@@ -172,7 +172,7 @@ def _cancel(context: CommandContext, text: str) -> Output:
 
 
 def _cancelled(context: CommandContext, event_id: str, scope: Scope | None) -> Text:
-    written = context.calendar.cancel(event_id, scope)
+    written = context.stores.calendar.cancel(event_id, scope)
     assert written.before is not None
     change = Change(f"event cancelled: {event_line(written.before)}", written.undo)
     return context.changed(change)
@@ -191,10 +191,10 @@ def _warnings(context: CommandContext, event: Event, moment: Moment) -> Iterator
     """What the user should hear of the event's time."""
     if moment.note:
         yield moment.note
-    past = past_text(event, context.times.now())
+    past = past_text(event, context.stores.times.now())
     if past:
         yield past
-    for other in clashes(event, context.calendar.between(event.start, event.end)):
+    for other in clashes(event, context.stores.calendar.between(event.start, event.end)):
         yield clash_text(other)
 
 

@@ -22,9 +22,17 @@ from assistant.memory.token_budget import (
     message_tokens,
     newest_turns,
     shorten_message,
-    tools_tokens,
 )
-from assistant.messages import Content, Fact, Message, Part, Summary, TextPart
+from assistant.messages import (
+    Content,
+    Fact,
+    Message,
+    Part,
+    Summary,
+    TextPart,
+    ToolCall,
+    clean_text,
+)
 from assistant.prompt import Prompt, Recollection, Section, ToolSchema
 from assistant.protocols import TokenCounter
 
@@ -50,8 +58,8 @@ class Fixed(msgspec.Struct, frozen=True):
 
     instructions: str
     tools: Sequence[ToolSchema] = ()
-    tools_text: str = ""
-    """What the tools add to the prompt of the model that is asked, for counting."""
+    tools_tokens: int = 0
+    """What the tools add to the prompt of the model that is asked."""
     facts: Known = Known()
 
 
@@ -108,7 +116,7 @@ def share_out(
     bare_tokens = message_tokens(bare, count) + REPLY_PRIMER
     instructions = Message(role="system", content=with_facts(fixed))
     system_tokens = message_tokens(instructions, count) + REPLY_PRIMER
-    fixed_tokens = system_tokens + tools_tokens(fixed.tools_text, count)
+    fixed_tokens = system_tokens + fixed.tools_tokens
     current = _current(session, budget.input_room(fixed_tokens), counter, now, cut_message)
     typed_tokens = message_tokens(current, count)
     known_tokens = count(recalled_block(recalled)) + 4 if recalled else 0
@@ -336,7 +344,9 @@ def with_time(question: Message, now: datetime) -> Message:
 
 def paired(messages: Sequence[Message]) -> Sequence[Message]:
     """Messages in which each call of a tool has one result, right behind it, and no result is
-    without its call: what no endpoint takes, and a damaged or older log may hold.
+    without its call: what no endpoint takes, and a damaged or older log may hold. Very long
+    arguments are shortened, as valid JSON: the model wrote them, and the result says what came
+    of them.
     """
     if not any(one.role == "tool" or one.tool_calls for one in messages):
         return messages
@@ -354,28 +364,21 @@ def paired(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _with_short_arguments(message: Message) -> Message:
-    """The message as it is sent: very long arguments of its calls shortened, as valid JSON.
-
-    The model wrote them itself, and their result says what came of it.
-    """
-    if all(len(call.arguments) <= LONGEST_ARGUMENTS for call in message.tool_calls):
-        return message
-    calls = tuple(
-        call
-        if len(call.arguments) <= LONGEST_ARGUMENTS
-        else msgspec.structs.replace(
-            call,
-            arguments=msgspec.json.encode(
-                {
-                    "shortened": call.arguments[:LONGEST_ARGUMENTS]
-                    .encode("utf-8", "replace")
-                    .decode()
-                }
-            ).decode(),
-        )
-        for call in message.tool_calls
+    calls = tuple(map(_short, message.tool_calls))
+    return (
+        message
+        if calls == message.tool_calls
+        else msgspec.structs.replace(message, tool_calls=calls)
     )
-    return msgspec.structs.replace(message, tool_calls=calls)
+
+
+def _short(call: ToolCall) -> ToolCall:
+    if len(call.arguments) <= LONGEST_ARGUMENTS:
+        return call
+    start = clean_text(call.arguments[:LONGEST_ARGUMENTS])
+    return msgspec.structs.replace(
+        call, arguments=msgspec.json.encode({"shortened": start}).decode()
+    )
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:

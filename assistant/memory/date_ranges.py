@@ -36,7 +36,7 @@ def moved(day: date, /, **by: int) -> date:
 
     A month that is too short ends it: a month before 31 March is 28 February.
     """
-    from dateutil.relativedelta import relativedelta  # type: ignore[import-untyped]
+    from dateutil.relativedelta import relativedelta
 
     there: date = day + relativedelta(**by)
     return there

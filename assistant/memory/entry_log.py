@@ -43,13 +43,17 @@ class EntryLog(Generic[R]):
     """
 
     def __init__(
-        self, path: Path, kind: type[R], what: str, lock_timeout: float = LOCK_TIMEOUT
+        self,
+        path: Path,
+        decoder: msgspec.json.Decoder[R],
+        what: str,
+        lock_timeout: float = LOCK_TIMEOUT,
     ) -> None:
-        """`kind` is the type of a record, or the union of them; `what` names the entries."""
+        """`decoder` reads a record, whatever kinds there are; `what` names the entries."""
         self._path = path
         self._what = what
         self._lock_timeout = lock_timeout
-        self._decoder: msgspec.json.Decoder[R] = msgspec.json.Decoder(kind)
+        self._decoder = decoder
         self._records: list[R] = []
         self._read = 0
         self._read_last = b""

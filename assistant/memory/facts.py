@@ -102,6 +102,8 @@ FactLogRecord: TypeAlias = (
     FactRecord | EndRecord | UndoneRecord | ProposalRecord | DecisionRecord | ExtractedRecord
 )
 
+fact_decoder: msgspec.json.Decoder[FactLogRecord] = msgspec.json.Decoder(FactLogRecord)
+
 
 class Facts:
     """The facts about the user. Every method sees what other processes wrote."""
@@ -110,7 +112,7 @@ class Facts:
         self, path: Path, *, times: Times, new_letters: Callable[[], str] = fact_letters
     ) -> None:
         """`new_letters` gives letters that make an id; it is asked again for one that is taken."""
-        self._log: EntryLog[FactLogRecord] = EntryLog(path, FactLogRecord, "facts")  # type: ignore[arg-type]
+        self._log = EntryLog(path, fact_decoder, "facts")
         self._times = times
         self._new_letters = new_letters
         # Always taken before the log's own: the worker writes while the main thread reads.

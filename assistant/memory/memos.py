@@ -68,6 +68,8 @@ class MemoDeleted(
 
 MemoRecord: TypeAlias = MemoSaved | MemoChanged | MemoDeleted
 
+memo_decoder: msgspec.json.Decoder[MemoRecord] = msgspec.json.Decoder(MemoRecord)
+
 
 class Memos:
     """The memos in one file, which is the log of what was done with them.
@@ -88,7 +90,7 @@ class Memos:
         """`new_id` gives ids that end in random letters; `embedder` is asked at the first search,
         on another thread, and may raise EmbedderError. A search waits `patience` seconds for it.
         """
-        self._log: EntryLog[MemoRecord] = EntryLog(path, MemoRecord, "memos")  # type: ignore[arg-type]
+        self._log = EntryLog(path, memo_decoder, "memos")
         self._clock = clock
         self._new_id = new_id
         self._embedder = embedder

@@ -141,7 +141,7 @@ def _explicit(parts: dict[str, str], first: datetime) -> dict[str, str]:
 
 
 def _parsed(parts: dict[str, str], first: datetime) -> Iterable[datetime]:
-    from dateutil.rrule import rrulestr  # type: ignore[import-untyped]
+    from dateutil.rrule import rrulestr
 
     text = ";".join(f"{name}={value}" for name, value in parts.items() if name != "UNTIL")
     starts: Iterable[datetime] = rrulestr(f"RRULE:{text}", dtstart=first)

@@ -97,7 +97,7 @@ def _bounds(words: str, read_moment: ReadMoment) -> tuple[str, str]:
 
 def _checked(value: str, text: str) -> str:
     """The rule, once it is sure that it is one and comes true. Raises WrongEntry."""
-    from dateutil.rrule import rrulestr  # type: ignore[import-untyped]
+    from dateutil.rrule import rrulestr
 
     value = value.rstrip(";")
     parts = dict(part.partition("=")[::2] for part in value.split(";"))

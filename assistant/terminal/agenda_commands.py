@@ -6,22 +6,15 @@ from datetime import timedelta
 
 import msgspec
 
-from assistant.app import build_app
 from assistant.commands.outputs import Text
 from assistant.commands.schedule import agenda
+from assistant.terminal.command_app import command_app
 from assistant.terminal.exit_codes import ExitCode
-from assistant.terminal.render import one_shot_screen
-from assistant.terminal.start import read_settings
 
 
 def show_agenda(days: int, as_json: bool) -> int:
     """The events of so many days, today's included: a table, or a JSON array for programs."""
-    screen = one_shot_screen()
-    settings = read_settings({})
-    for problem in settings.problems:
-        screen.notice(problem)
-    app = build_app(settings)
-    try:
+    with command_app() as (app, screen):
         now = app.stores.times.now()
         if as_json:
             today = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -32,5 +25,3 @@ def show_agenda(days: int, as_json: bool) -> int:
         for problem in app.stores.calendar.problems:
             screen.notice(problem)
         return ExitCode.OK
-    finally:
-        app.close()

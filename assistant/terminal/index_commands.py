@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from assistant.app import App, build_app
+from assistant.app import App
 from assistant.commands.recall import followed, status_table
+from assistant.terminal.command_app import command_app
 from assistant.terminal.exit_codes import ExitCode
-from assistant.terminal.render import one_shot_screen
-from assistant.terminal.start import read_settings
 
 
 def show_status() -> int:
@@ -22,12 +21,7 @@ def rebuild() -> int:
 
 
 def _follow(begin: Callable[[App], None]) -> int:
-    screen = one_shot_screen()
-    settings = read_settings({})
-    for problem in settings.problems:
-        screen.notice(problem)
-    app = build_app(settings)
-    try:
+    with command_app() as (app, screen):
         begin(app)
         with screen.working("Opening the memory index …") as say:
             status = followed(app.indexer, say)
@@ -36,5 +30,3 @@ def _follow(begin: Callable[[App], None]) -> int:
                 screen.notice(sentence)
         screen.show(status_table(status))
         return ExitCode.OK if status.state in ("ready", "off") else ExitCode.INDEX
-    finally:
-        app.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -133,10 +133,11 @@ def _drop_typed(keys: Input) -> None:
     clear_typeahead(keys)
     try:
         import termios
-
-        termios.tcflush(keys.fileno(), termios.TCIFLUSH)
-    except (ImportError, OSError, ValueError, NotImplementedError, termios.error):
+    except ImportError:  # Windows
         return
+    # What is no terminal has nothing typed ahead.
+    with suppress(OSError, ValueError, NotImplementedError, termios.error):
+        termios.tcflush(keys.fileno(), termios.TCIFLUSH)
 
 
 class PipedLines:

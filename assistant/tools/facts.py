@@ -30,11 +30,13 @@ def remember(
     source: str = "",
 ) -> Proposal:
     """Remember a lasting fact about the user: who they are, what they like, a standing rule."""
-    since = _day("valid_from", context.times, valid_from)
-    until = _day("valid_until", context.times, valid_until)
+    since = _day("valid_from", context.stores.times, valid_from)
+    until = _day("valid_until", context.stores.times, valid_until)
 
     def carry_out() -> ToolResult:
-        written = context.facts.remember(text, valid_from=since, valid_until=until, source=source)
+        written = context.stores.facts.remember(
+            text, valid_from=since, valid_until=until, source=source
+        )
         assert written.after is not None
         fact, old = written.after, written.before
         if old is not None and old.id == fact.id:
@@ -47,8 +49,8 @@ def remember(
             said += f" (was: {old.text})"
         near = [
             one
-            for one in context.facts.near(text, NEAR + 1)
-            if one.id != fact.id and one.holds(context.times.now())
+            for one in context.stores.facts.near(text, NEAR + 1)
+            if one.id != fact.id and one.holds(context.stores.times.now())
         ]
         lines += [f"Also in force: {one.id}: {one.text}" for one in near[:NEAR]]
         return ToolResult("\n".join(lines), Change(said, written.undo))
@@ -68,7 +70,7 @@ def forget_fact(
     old = _named_fact(context, id)
 
     def carry_out() -> ToolResult:
-        written = context.facts.forget(old.id)
+        written = context.stores.facts.forget(old.id)
         return ToolResult(
             f"Ended: {old.text}. It stays in the history.",
             Change(f"fact ended: {old.text}", written.undo),
@@ -83,10 +85,10 @@ def _named_fact(context: ToolContext, words: str) -> Fact:
     A prompt has the facts without their ids. The user is always asked whether that one is meant.
     """
     try:
-        return context.facts.get(words)
+        return context.stores.facts.get(words)
     except NoSuchEntry:
-        now = context.times.now()
-        near = next((one for one in context.facts.near(words) if one.holds(now)), None)
+        now = context.stores.times.now()
+        near = next((one for one in context.stores.facts.near(words) if one.holds(now)), None)
         if near is None:
             raise
         return near

@@ -33,7 +33,7 @@ def save_memo(
     """Save a note that the user wants kept."""
 
     def carry_out() -> ToolResult:
-        written = context.memos.save(text, tags, source=source)
+        written = context.stores.memos.save(text, tags, source=source)
         assert written.after is not None
         return ToolResult(
             f"Saved, with the id {written.after.id}: {written.after.text}",
@@ -52,8 +52,8 @@ def search_memos(
     to: LastDay = "",
 ) -> ToolResult:
     """Find the user's memos."""
-    start, end = stretch_of(context.times, from_, to)
-    memos = context.memos.search(query, start, end)
+    start, end = stretch_of(context.stores.times, from_, to)
+    memos = context.stores.memos.search(query, start, end)
     if not memos:
         return ToolResult("No memo fits.")
     return ToolResult("\n".join(_line(one) for one in memos))
@@ -67,12 +67,12 @@ def update_memo(
     tags: Tags = (),
 ) -> Proposal:
     """Change a memo."""
-    old = context.memos.get(id)
+    old = context.stores.memos.get(id)
     if not text and not tags:
         raise WrongEntry("neither a new text nor new tags were given.", "")
 
     def carry_out() -> ToolResult:
-        written = context.memos.update(id, text=text or None, tags=tags or None)
+        written = context.stores.memos.update(id, text=text or None, tags=tags or None)
         assert written.after is not None
         if written.before == written.after:
             as_asked = f"as asked already: {_short(old)}"
@@ -91,10 +91,10 @@ def update_memo(
 @group.tool(changes=True)
 def delete_memo(context: ToolContext, id: MemoId) -> Proposal:
     """Delete a memo."""
-    old = context.memos.get(id)
+    old = context.stores.memos.get(id)
 
     def carry_out() -> ToolResult:
-        written = context.memos.delete(id)
+        written = context.stores.memos.delete(id)
         return ToolResult(
             f"Deleted: {old.text}", Change(f"memo deleted: {_short(old)}", written.undo)
         )

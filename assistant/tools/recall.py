@@ -21,6 +21,6 @@ def recall(
     source: str = "",
 ) -> ToolResult:
     """Look for something the user said in earlier conversations."""
-    start, end = stretch_of(context.times, from_, to)
+    start, end = stretch_of(context.stores.times, from_, to)
     found = context.recaller.found(question, start, end, not_in=source)
     return ToolResult("\n".join(found) if found else "Nothing was found.")

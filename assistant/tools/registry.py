@@ -19,7 +19,7 @@ import msgspec
 from assistant.errors import AssistantError, EntryError, WrongEntry
 from assistant.messages import Event, Fact, Memo, ToolCall
 from assistant.prompt import ToolSchema
-from assistant.protocols import Calendar, Change, FactStore, MemoStore, Recaller, Stores, Times
+from assistant.protocols import Change, Recaller, Stores
 
 
 class BadCall(AssistantError):
@@ -55,22 +55,6 @@ class ToolContext:
     stores: Stores
     recaller: Recaller
 
-    @property
-    def calendar(self) -> Calendar:
-        return self.stores.calendar
-
-    @property
-    def memos(self) -> MemoStore:
-        return self.stores.memos
-
-    @property
-    def facts(self) -> FactStore:
-        return self.stores.facts
-
-    @property
-    def times(self) -> Times:
-        return self.stores.times
-
 
 Function: TypeAlias = Callable[..., ToolResult | Proposal]
 
@@ -90,7 +74,7 @@ class Tool(msgspec.Struct, frozen=True):
     @property
     def description(self) -> str:
         """The function's docstring, on one line."""
-        return " ".join(inspect.getdoc(self.function).split())  # type: ignore[union-attr]
+        return " ".join((inspect.getdoc(self.function) or "").split())
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -28,6 +28,7 @@ Reminder = Annotated[int | None, Meta(description="minutes before the start")]
 Repeat = Annotated[str, Meta(description="RRULE like FREQ=WEEKLY;BYDAY=MO")]
 From = Annotated[str, Meta(description="first day: a date, or words like today, next week")]
 To = Annotated[str, Meta(description="last day, in the same form")]
+Which = Annotated[Scope | None, Meta(description="of a repeated event: this occurrence, or all")]
 
 #: Days that are listed when none are named.
 DAYS_AHEAD = 7
@@ -46,14 +47,14 @@ def create_event(
     source: str = "",
 ) -> Proposal:
     """Add an appointment or a reminder to the user's calendar."""
-    moment = named("start", lambda: context.times.moment(start))
-    until = _end(context.times, end, moment)
+    moment = named("start", lambda: context.stores.times.moment(start))
+    until = _end(context.stores.times, end, moment)
     if until is not None and until < moment.start:
         raise WrongEntry(f"it would end before it starts, on {until:%Y-%m-%d %H:%M}.", "end")
-    rule = named("repeat", lambda: context.times.repeat(repeat))
+    rule = named("repeat", lambda: context.stores.times.repeat(repeat))
 
     def carry_out() -> ToolResult:
-        written = context.calendar.create(
+        written = context.stores.calendar.create(
             title,
             moment.start,
             until,
@@ -96,14 +97,16 @@ def list_events(
     query: Annotated[str, Meta(description="words in title, place or notes")] = "",
 ) -> ToolResult:
     """List or find the user's appointments: the next seven days, or those asked for."""
-    start, end = stretch_of(context.times, from_, to)
+    start, end = stretch_of(context.stores.times, from_, to)
     if query:
-        events = context.calendar.search(query, start, end)
+        events = context.stores.calendar.search(query, start, end)
         where = f" with “{query}”"
     else:
-        start = start or context.times.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        start = start or context.stores.times.now().replace(
+            hour=0, minute=0, second=0, microsecond=0
+        )
         end = end or start + timedelta(days=DAYS_AHEAD)
-        events = context.calendar.between(start, end)
+        events = context.stores.calendar.between(start, end)
         where = ""
     when = _bounds(start, end)
     if not events:
@@ -124,15 +127,12 @@ def update_event(
     notes: Notes = "",
     remind_before: Reminder = None,
     repeat: Repeat = "",
-    scope: Annotated[
-        Literal["this", "all"] | None,
-        Meta(description="of a repeated event: this occurrence, or all"),
-    ] = None,
+    scope: Which = None,
 ) -> Proposal:
     """Move or change an appointment; only what is to be different is given."""
-    old = context.calendar.get(id)
+    old = context.stores.calendar.get(id)
     _require_scope(old, scope)
-    changes, moment = _changes(context.times, old, start, end)
+    changes, moment = _changes(context.stores.times, old, start, end)
     changes = EventChanges(
         title=title or None,
         start=changes.start,
@@ -141,14 +141,14 @@ def update_event(
         location=location or None,
         notes=notes or None,
         remind_before=remind_before,
-        repeat=named("repeat", lambda: context.times.repeat(repeat)) or None,
+        repeat=named("repeat", lambda: context.stores.times.repeat(repeat)) or None,
     )
     planned = _planned_changes(changes)
     if not planned:
         raise WrongEntry("nothing was given that is to be different.", "")
 
     def carry_out() -> ToolResult:
-        written = context.calendar.update(id, changes, scope)
+        written = context.stores.calendar.update(id, changes, scope)
         assert written.before is not None
         assert written.after is not None
         before, after = written.before, written.after
@@ -156,7 +156,7 @@ def update_event(
             as_asked = f"as asked already: {event_line(after)}"
             return ToolResult(f"Nothing was changed: it is {as_asked}", stands=as_asked)
         lines = [
-            f"Changed at {context.times.now():%Y-%m-%d %H:%M}. It was: {event_line(before)}",
+            f"Changed at {context.stores.times.now():%Y-%m-%d %H:%M}. It was: {event_line(before)}",
             f"It is now, with the id {after.id}: {event_line(after)}",
             *_warnings(context, after, moment),
         ]
@@ -171,20 +171,17 @@ def update_event(
 def cancel_event(
     context: ToolContext,
     id: EventId,
-    scope: Annotated[
-        Literal["this", "all"] | None,
-        Meta(description="of a repeated event: this occurrence, or all"),
-    ] = None,
+    scope: Which = None,
 ) -> Proposal:
     """Take an appointment out of the calendar."""
-    old = context.calendar.get(id)
+    old = context.stores.calendar.get(id)
     _require_scope(old, scope)
 
     def carry_out() -> ToolResult:
-        written = context.calendar.cancel(id, scope)
+        written = context.stores.calendar.cancel(id, scope)
         gone = event_line(written.before or old)
         return ToolResult(
-            f"Cancelled at {context.times.now():%Y-%m-%d %H:%M}: {gone}",
+            f"Cancelled at {context.stores.times.now():%Y-%m-%d %H:%M}: {gone}",
             Change(f"event cancelled{_which(old, scope)}: {gone}", written.undo),
         )
 
@@ -252,9 +249,9 @@ def _warnings(context: ToolContext, event: Event, moment: Moment | None) -> Iter
     """What the user should hear of the event's time."""
     if moment is not None and moment.note:
         yield moment.note
-    if past := past_text(event, context.times.now()):
+    if past := past_text(event, context.stores.times.now()):
         yield past
-    others = context.calendar.between(event.start, event.end)
+    others = context.stores.calendar.between(event.start, event.end)
     for other in clashes(event, others):
         yield clash_text(other)
 

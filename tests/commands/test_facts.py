@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 from assistant.commands.context import CommandContext
 from assistant.commands.facts import group
 from assistant.commands.outputs import Table, Text
-from assistant.commands.registry import CommandRegistry
 from assistant.errors import NoSuchEntry, UsageError, WrongEntry
 from assistant.memory.facts import Facts
-from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.protocols import Stores
+from tests.commands.contexts import context_of
 from tests.memory.test_facts import NOW, Days, day, letters, texts
 
 
@@ -31,26 +27,10 @@ def facts(home: Path, times: Days) -> Facts:
     return Facts(home / "data" / "facts.jsonl", times=times, new_letters=letters())
 
 
-def context_of(session: Session, store: SessionStore, facts: Facts, times: Days) -> CommandContext:
-    """With what the commands work on, and nothing else."""
-    none = cast(Any, None)
-    return CommandContext(
-        session=session,
-        store=store,
-        pipeline=none,
-        settings=none,
-        registry=CommandRegistry([group]),
-        indexer=none,
-        stores=cast(Stores, SimpleNamespace(facts=facts, times=times)),
-        opened=lambda session: None,
-        left=lambda session: None,
-    )
-
-
 @pytest.fixture
 def context(store: SessionStore, facts: Facts, times: Days) -> Iterator[CommandContext]:
     session = store.create()
-    yield context_of(session, store, facts, times)
+    yield context_of(session, store, group, facts=facts, times=times)
     session.close()
 
 
@@ -202,7 +182,7 @@ def test_an_unknown_id_is_said_to_be(context: CommandContext) -> None:
 def test_a_private_session_keeps_nothing(store: SessionStore, facts: Facts, times: Days) -> None:
     facts.remember("I like tea")
     facts.propose("I like jazz", "preference", said=NOW, source="s1.1")
-    context = context_of(store.create(private=True), store, facts, times)
+    context = context_of(store.create(private=True), store, group, facts=facts, times=times)
     waiting = facts.pending()[0].id
     for line in (
         "/remember I live in Berlin",

@@ -5,37 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 from assistant.commands.context import CommandContext
 from assistant.commands.memos import SHOWN, group, split_tags
 from assistant.commands.outputs import Output, Table, Text, Work
-from assistant.commands.registry import CommandRegistry
 from assistant.errors import EntryChanged, NoSuchEntry, UsageError
 from assistant.memory.memos import Memos
-from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.protocols import Stores
+from tests.commands.contexts import context_of
 from tests.fakes import FakeClock, FakeIds
-
-
-def context_of(session: Session, store: SessionStore, memos: Memos) -> CommandContext:
-    """With what /memo works on, and nothing else."""
-    none = cast(Any, None)
-    return CommandContext(
-        session=session,
-        store=store,
-        pipeline=none,
-        settings=none,
-        registry=CommandRegistry([group]),
-        indexer=none,
-        stores=cast(Stores, SimpleNamespace(memos=memos)),
-        opened=lambda session: None,
-        left=lambda session: None,
-    )
 
 
 @pytest.fixture
@@ -46,7 +26,7 @@ def memos(home: Path, clock: FakeClock) -> Memos:
 @pytest.fixture
 def context(store: SessionStore, memos: Memos) -> Iterator[CommandContext]:
     session = store.create()
-    yield context_of(session, store, memos)
+    yield context_of(session, store, group, memos=memos)
     session.close()
 
 
@@ -209,7 +189,7 @@ def test_a_private_conversation_writes_nothing(
     context: CommandContext, store: SessionStore, memos: Memos, home: Path
 ) -> None:
     typed(context, "/memo one")
-    private = context_of(store.create(private=True), store, memos)
+    private = context_of(store.create(private=True), store, group, memos=memos)
     for line in ("/memo secret", "/memo add secret", "/memo edit ms1 secret", "/memo delete ms1"):
         with pytest.raises(UsageError, match="private"):
             typed(private, line)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Confirm, Output, Table, Text
-from assistant.commands.registry import CommandRegistry
 from assistant.commands.schedule import MOST_SHOWN, agenda, group
 from assistant.errors import NoSuchEntry, UsageError
 from assistant.memory.calendar import CalendarFile
 from assistant.memory.session_store import SessionStore
 from assistant.memory.times import Times
-from assistant.protocols import Stores
+from tests.commands.contexts import context_of
 from tests.fakes import FakeClock, FakeIds
 
 # A Tuesday.
@@ -34,19 +31,9 @@ def calendar(home: Path) -> CalendarFile:
 @pytest.fixture
 def context(store: SessionStore, calendar: CalendarFile) -> Iterator[CommandContext]:
     """With what /schedule works on, and nothing else."""
-    none = cast(Any, None)
     session = store.create()
-    yield CommandContext(
-        session=session,
-        store=store,
-        pipeline=none,
-        settings=none,
-        registry=CommandRegistry([group]),
-        indexer=none,
-        stores=cast(Stores, SimpleNamespace(calendar=calendar, times=Times(FakeClock(NOW)))),
-        opened=lambda session: None,
-        left=none,
-    )
+    times = Times(FakeClock(NOW))
+    yield context_of(session, store, group, calendar=calendar, times=times)
     session.close()
 
 
@@ -113,7 +100,7 @@ def test_an_event_is_moved(context: CommandContext) -> None:
     # A day alone leaves it its time.
     assert "Sat 2026-12-05 16:00–17:00" in said(context, "/schedule move es1 2026-12-05")
     context.changes[-1].undo()
-    assert context.calendar.get("es1").start.day == 4
+    assert context.stores.calendar.get("es1").start.day == 4
 
 
 def test_a_repeated_event_as_a_whole_is_asked_about(

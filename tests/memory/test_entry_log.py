@@ -25,7 +25,7 @@ class Note(msgspec.Struct, frozen=True, tag_field="type", tag="note"):
 
 
 def notes(path: Path) -> EntryLog[Note]:
-    return EntryLog(path, Note, "notes")
+    return EntryLog(path, msgspec.json.Decoder(Note), "notes")
 
 
 def texts(log: EntryLog[Note]) -> Sequence[str]:
@@ -328,7 +328,10 @@ def test_one_waits_while_another_decides(path: Path) -> None:
 
 
 def test_one_who_waits_too_long_is_told_so(path: Path) -> None:
-    holder, other = notes(path), EntryLog(path, Note, "notes", lock_timeout=0.1)
+    holder, other = (
+        notes(path),
+        EntryLog(path, msgspec.json.Decoder(Note), "notes", lock_timeout=0.1),
+    )
     failed: list[NotSaved] = []
 
     def write() -> None:

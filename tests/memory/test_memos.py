@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -375,7 +376,7 @@ def test_two_processes_save_at_once_and_no_id_is_taken_twice(memos: Memos, path:
 def test_nobody_writes_between_the_choice_of_an_id_and_its_use(
     path: Path, clock: FakeClock
 ) -> None:
-    other: EntryLog[MemoSaved] = EntryLog(path, MemoSaved, "memos")
+    other = EntryLog(path, msgspec.json.Decoder(MemoSaved), "memos")
     memos = Memos(path, clock, iter(["abc", "xyz"]).__next__, lambda: None)
     written: list[Written[Memo]] = []
     saver = threading.Thread(target=lambda: written.append(memos.save("mine")))
