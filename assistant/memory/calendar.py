@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assistant.errors import EntriesUnreadable, EntryChanged, NotSaved, WrongEntry
+from assistant.errors import EntriesUnreadable, EntryChanged, WrongEntry
 from assistant.memory.calendar_book import DAY, CalendarBook, Found, Series
 from assistant.memory.calendar_index import (
     CalendarIndex,
@@ -25,7 +25,7 @@ from assistant.memory.calendar_index import (
     make_index,
     read_index,
 )
-from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.files import write_atomically
 from assistant.memory.ical_event import (
     EventRecord,
     in_zone_of,
@@ -43,14 +43,12 @@ from assistant.memory.ical_event import (
 )
 from assistant.memory.ical_text import Block, content_line, newline_of
 from assistant.memory.ical_zones import FLOATING, UTC_NAME, vtimezone, wall_time, zone_name
-from assistant.memory.interrupts import interrupts_held
 from assistant.memory.moved_rules import moved_rule
 from assistant.memory.occurrences import rule_fault
+from assistant.memory.shared_file import not_saved, unreadable, write_lock
 from assistant.messages import Event, clean_text
 from assistant.protocols import EventChanges, Scope, Written
 
-#: Seconds that a write waits for another process's.
-LOCK_TIMEOUT = 5.0
 #: Characters of a title or a place, and bytes of notes, that are taken.
 LONGEST_TITLE = 1_000
 MOST_NOTES = 100_000
@@ -413,10 +411,7 @@ class CalendarFile:
         except FileNotFoundError:
             data = b""
         except OSError as error:
-            raise EntriesUnreadable(
-                f"{self._path.name} can't be read ({error.strerror or error}). Nothing was "
-                "changed. Check its permissions."
-            ) from error
+            raise unreadable(self._path, error) from error
         home = self._clock().tzinfo or UTC
         known = self._book.index if self._book else read_index(self._index_path)
         fits = known is not None and (known.digest, known.home) == (
@@ -452,20 +447,7 @@ class CalendarFile:
 
         Raises NotSaved when the file can't be had in time.
         """
-        from filelock import FileLock, Timeout  # here, so that reading does not pay for it
-
-        with self._lock, interrupts_held(), contextlib.ExitStack() as stack:
-            try:
-                make_folder(self._path.parent)
-                lock = FileLock(self._path.with_name(f".{self._path.name}.lock"), mode=0o600)
-                stack.enter_context(lock.acquire(timeout=LOCK_TIMEOUT))
-            except Timeout as error:
-                raise NotSaved(
-                    "Nothing was saved: another program has been writing the calendar for "
-                    f"{LOCK_TIMEOUT:.0f} seconds. Try again."
-                ) from error
-            except OSError as error:
-                raise self._not_saved(error) from error
+        with self._lock, write_lock(self._path, "the calendar"):
             yield self._read()
 
     def _replace(self, data: bytes, edits: Sequence[_Edit]) -> None:
@@ -480,13 +462,7 @@ class CalendarFile:
         try:
             write_atomically(place, b"".join(pieces))
         except OSError as error:
-            raise self._not_saved(error) from error
-
-    def _not_saved(self, error: OSError) -> NotSaved:
-        return NotSaved(
-            f"Nothing was saved: {self._path.name} can't be written "
-            f"({error.strerror or error}). What was there before is unchanged."
-        )
+            raise not_saved(self._path, error) from error
 
     def _zone_edits(
         self, data: bytes, index: CalendarIndex, calendar: int, zone: str, newline: bytes

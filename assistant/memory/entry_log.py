@@ -12,14 +12,11 @@ from typing import BinaryIO, Generic, TypeVar
 
 import msgspec
 
-from assistant.errors import EntriesUnreadable, NotSaved
-from assistant.memory.files import make_folder
-from assistant.memory.interrupts import interrupts_held
+from assistant.errors import NotSaved
 from assistant.memory.session_log import UNREADABLE
+from assistant.memory.shared_file import LOCK_TIMEOUT, not_saved, unreadable, write_lock
 
 FORMAT_VERSION = 1
-#: Seconds that a write waits for another process's.
-LOCK_TIMEOUT = 5.0
 #: Bytes before the place where reading goes on that must be what they were.
 COMPARED = 64
 
@@ -58,7 +55,7 @@ class EntryLog(Generic[R]):
         self._read = 0
         self._read_last = b""
         self._mark: tuple[int, int, int] | None = None
-        self._held = 0
+        self._held = False
         # The worker writes facts while the main thread reads them.
         self._lock = threading.RLock()
         self.skipped = 0
@@ -86,9 +83,13 @@ class EntryLog(Generic[R]):
         with self._lock:
             if self._held:
                 yield
-            else:
-                with self._locked():
+                return
+            with write_lock(self._path, self._what, self._lock_timeout):
+                self._held = True
+                try:
                     yield
+                finally:
+                    self._held = False
 
     def append(self, *records: R) -> None:
         """Write records to the disk before it returns: all, or none where it raises NotSaved.
@@ -110,30 +111,8 @@ class EntryLog(Generic[R]):
             try:
                 self._write(lines)
             except OSError as error:
-                raise self._not_saved(error) from error
+                raise not_saved(self._path, error) from error
             self._catch_up()
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        from filelock import FileLock, Timeout  # here, so that reading does not pay for it
-
-        with interrupts_held(), contextlib.ExitStack() as stack:
-            try:
-                make_folder(self._path.parent)
-                lock = FileLock(self._path.with_name(f".{self._path.name}.lock"), mode=0o600)
-                stack.enter_context(lock.acquire(timeout=self._lock_timeout))
-            except Timeout as error:
-                raise NotSaved(
-                    f"Nothing was saved: another program has been writing {self._what} for "
-                    f"{self._lock_timeout:g} seconds. Try again."
-                ) from error
-            except OSError as error:
-                raise self._not_saved(error) from error
-            self._held += 1
-            try:
-                yield
-            finally:
-                self._held -= 1
 
     def _write(self, lines: bytes) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
@@ -168,7 +147,7 @@ class EntryLog(Generic[R]):
             self._forget()
             return
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self._path, error) from error
         self._mark = _mark_of(state)
         self._take(data)
 
@@ -208,18 +187,6 @@ class EntryLog(Generic[R]):
             self.generation += 1
         self._records, self._read, self._read_last, self._mark = [], 0, b"", None
         self.skipped, self.newer = 0, False
-
-    def _not_saved(self, error: OSError) -> NotSaved:
-        return NotSaved(
-            f"Nothing was saved: {self._path.name} can't be written "
-            f"({error.strerror or error}). What was there before is unchanged."
-        )
-
-    def _unreadable(self, error: OSError) -> EntriesUnreadable:
-        return EntriesUnreadable(
-            f"{self._path.name} can't be read ({error.strerror or error}). Nothing was changed. "
-            "Check its permissions."
-        )
 
 
 def _version_of(line: bytes) -> int:
