@@ -264,7 +264,14 @@ def build_app(
         program=f"assistant {__version__}",
         keep_catalog=not private,
     )
-    model = _chat_model(values, progress.say)
+    stores = HomeStores(
+        data,
+        clock=clock,
+        new_letters=new_letters,
+        # In a private conversation nothing is written, not even a vector of an older memo.
+        embedder=lambda: None if private else _embedder(values, data / "vectors.sqlite3"),
+    )
+    model = _chat_model(values, progress.say, lambda text: stores.times.expressions(text))
     profiles = ModelProfiles(None if private else data / "models.json")
     counter = TiktokenCounter(encoding_for(model.name))
     title_by = titles or values.session.title
@@ -280,13 +287,6 @@ def build_app(
         clock=clock,
         monotonic=time.monotonic,
         off=_index_off(values, private, one_shot),
-    )
-    stores = HomeStores(
-        data,
-        clock=clock,
-        new_letters=new_letters,
-        # In a private conversation nothing is written, not even a vector of an older memo.
-        embedder=lambda: None if private else _embedder(values, data / "vectors.sqlite3"),
     )
     retriever = Retriever(
         indexer,
@@ -360,7 +360,11 @@ def build_app(
     )
 
 
-def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> ChatModel:
+def _chat_model(
+    values: Settings,
+    on_progress: Callable[[str], None],
+    times_in: Callable[[str], Sequence[str]],
+) -> ChatModel:
     model = values.model
     # Each is imported only where it is used: the other one would only delay the prompt.
     if values.uses_endpoint:
@@ -383,6 +387,7 @@ def _chat_model(values: Settings, on_progress: Callable[[str], None]) -> ChatMod
         threads=model.threads or _threads(os.cpu_count() or 1),
         context_window=model.context_window or DEFAULT_WINDOW,
         on_progress=on_progress,
+        times_in=times_in,
     )
 
 

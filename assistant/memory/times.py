@@ -24,7 +24,7 @@ How it reads what could be read in more than one way:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 import msgspec
@@ -49,6 +49,8 @@ from assistant.messages import Moment
 
 #: Characters of an expression of time, and how many from its end a text is searched for one.
 LONGEST_READ = 120
+#: Characters from the end of a text in which expressions of time are looked for.
+LONGEST_SEARCHED = 1_000
 
 #: Until this hour some still say "tomorrow" for the day that has begun.
 _SMALL_HOURS = 4
@@ -106,6 +108,19 @@ class Times:
             if found is not None:
                 return found, _BEFORE.sub("", text[: plain.places[at]]).strip()
         raise _wrong(text, "begins and ends with no time", _EXPECTED)
+
+    def expressions(self, text: str) -> Sequence[str]:
+        """The expressions of time in a text, as they stand in it; not the same one twice."""
+        plain = plain_text(text[-LONGEST_SEARCHED:])
+        text, found, at = text[-LONGEST_SEARCHED:], dict[str, None](), 0
+        while at < len(plain.text):
+            read = read_expression(plain.text, at) if _begins_word(plain.text, at) else None
+            if read is None or not _ends_word(plain.text, read.end):
+                at += 1
+                continue
+            found[text[plain.places[at] : plain.places[read.end]].strip()] = None
+            at = max(read.end, at + 1)
+        return [one for one in found if one]
 
     def repeat(self, text: str) -> str:
         return recurrences.rule(text, self.moment)

@@ -75,11 +75,13 @@ class LocalChat:
         threads: int,
         context_window: int,
         on_progress: Callable[[str], None],
+        times_in: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         """The model file is put together in `weights_folder`, unless `model_path` names another.
 
         `context_window` is in tokens. `on_progress` gets a sentence whenever loading comes on, and
-        an empty one when it is done, on the thread that loads. Nothing is read or started before
+        an empty one when it is done, on the thread that loads. `times_in` gives the expressions of
+        time in a text: a call has one of those, or no time. Nothing is read or started before
         `load`.
         """
         self._weights_folder = weights_folder
@@ -87,6 +89,7 @@ class LocalChat:
         self._threads = threads
         self._context_window = context_window
         self._on_progress = on_progress
+        self._times_in = times_in
         self._loading = threading.Lock()
         self._state = threading.Lock()
         self._closed = False
@@ -238,6 +241,7 @@ class LocalChat:
         chat = ServedChat(
             self.name, base_url=f"{address}/v1", api_key=api_key, timeout=SILENCE, max_retries=0
         )
+        chat.times_in = self._times_in
         with self._state:
             self._check_open()
             self._chat = chat
@@ -258,6 +262,8 @@ class _Running:
 class ServedChat(OpenAIChat):
     """The model as the child serves it: tools are described, and called, in our own way."""
 
+    times_in: Callable[[str], Sequence[str]] | None = None
+
     def stream(
         self,
         messages: Sequence[Message],
@@ -269,9 +275,11 @@ class ServedChat(OpenAIChat):
         if not tools:
             return super().stream(without_calls(messages), max_tokens=max_tokens)
         names = {tool["function"]["name"] for tool in tools} if may_call else set()
+        said = said_by_user(messages)
+        times = None if self.times_in is None else self.times_in(said)
         return self.stream_within(
             with_tools(messages, tools),
-            grammar=reply_grammar(tools, may_call=may_call, said=said_by_user(messages)),
+            grammar=reply_grammar(tools, may_call=may_call, said=said, times=times),
             names=names,
             max_tokens=max_tokens,
         )
@@ -280,13 +288,15 @@ class ServedChat(OpenAIChat):
         return tools_text(tools)
 
     def another(self, name: str | None = None) -> ServedChat:
-        return ServedChat(
+        other = ServedChat(
             self.name,
             base_url=self._access.base_url,
             api_key=self._access.api_key,
             timeout=self._access.timeout,
             max_retries=self._max_retries,
         )
+        other.times_in = self.times_in
+        return other
 
 
 class _Child:

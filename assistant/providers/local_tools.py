@@ -44,20 +44,30 @@ def with_tools(messages: Sequence[Message], tools: Sequence[ToolSchema]) -> list
     return [Message(role="system", content=text), *plain]
 
 
-def reply_grammar(tools: Sequence[ToolSchema], *, may_call: bool, said: str = "") -> str:
+def reply_grammar(
+    tools: Sequence[ToolSchema],
+    *,
+    may_call: bool,
+    said: str = "",
+    times: Sequence[str] | None = None,
+) -> str:
     """GBNF for a reply: text that can't be taken for a call or, with `may_call`, one call.
 
     The arguments of a call come in the order of the schema, the required ones first. Times are
     copied out of what was `said`, word for word: left to itself the model reckons dates, wrongly.
+    With `times`, the expressions of time in it, they are one of those; where there is none, no
+    tool that wants a time is called.
     """
-    if not may_call:
+    if times is not None:
+        tools = [_with_times(tool, bool(times)) for tool in tools if times or not _wants_time(tool)]
+    if not may_call or not tools:
         return "\n".join(["root ::= text", _TEXT])
     rules = [
         "root ::= text | call",
         _TEXT,
         f"call ::= {_quoted(_CALL_OPENING)} ({_either('call', len(tools))}) {_CLOSING}",
         *_VALUES,
-        *_copy_rules(said),
+        *(_time_rules(times) if times is not None else _copy_rules(said)),
     ]
     for number, tool in enumerate(tools):
         function = tool["function"]
@@ -144,6 +154,23 @@ def _copy_rules(said: str) -> Sequence[str]:
             rule += f" ({between}from{number + 1})?"
         rules.append(rule)
     return rules
+
+
+def _time_rules(times: Sequence[str]) -> Sequence[str]:
+    literals = (_quoted(json.dumps(time, ensure_ascii=False)) for time in times)
+    return [f"time ::= {' | '.join(literals)}"] if times else []
+
+
+def _wants_time(tool: ToolSchema) -> bool:
+    return any(name in _TIMES for name in _parameters(tool["function"])[1])
+
+
+def _with_times(tool: ToolSchema, any_time: bool) -> ToolSchema:
+    """The tool with arguments that are times, or without them."""
+    properties, required = _parameters(tool["function"])
+    kept = {name: schema for name, schema in properties.items() if any_time or name not in _TIMES}
+    function = {**tool["function"], "parameters": {"properties": kept, "required": required}}
+    return {**tool, "function": function}
 
 
 _QUOTE = r'"\""'

@@ -641,3 +641,28 @@ def test_a_long_text_is_read_quickly(piece: str) -> None:
         with pytest.raises(WrongEntry):
             read(text)
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("明天下午3点帮我安排产品评审", ["明天下午3点"]),
+        (
+            "Put lunch with Marta on Thursday at half past twelve.",
+            ["on Thursday at half past twelve"],
+        ),
+        ("把它改到四点", ["四点"]),
+        ("tomorrow 3pm or tomorrow 5pm, not tomorrow 3pm", ["tomorrow 3pm", "tomorrow 5pm"]),
+        ("Hello, my name is Robert.", []),
+        ("What should I pack for Chengdu?", []),
+        ("", []),
+    ],
+)
+def test_the_expressions_in_a_text_are_found_as_they_stand(text: str, found: list[str]) -> None:
+    assert Times(lambda: datetime(2026, 11, 30, 10, tzinfo=UTC)).expressions(text) == found
+
+
+@given(st.text(max_size=200))
+def test_every_expression_that_is_found_stands_in_the_text(text: str) -> None:
+    times = Times(lambda: datetime(2026, 11, 30, 10, tzinfo=UTC))
+    assert all(one in text for one in times.expressions(text))

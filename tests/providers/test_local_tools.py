@@ -142,3 +142,19 @@ def test_without_may_call_there_is_only_text() -> None:
 def test_the_real_tools_have_arguments_the_grammar_knows(schema: ToolSchema) -> None:
     for argument in schema["function"]["parameters"]["properties"].values():
         assert "enum" in argument or argument["type"] in ("string", "integer", "boolean", "array")
+
+
+def test_a_time_is_one_of_those_that_were_said() -> None:
+    grammar = reply_grammar([PUT, LOOK], may_call=True, said="x", times=['明天"3点', "at noon"])
+    assert rule(grammar, "time") == r'"\"明天\\\"3点\"" | "\"at noon\""'
+
+
+def test_where_no_time_was_said_no_call_has_one() -> None:
+    whole = reply_grammar(TOOLS, may_call=True, said="hello", times=["now"])
+    grammar = reply_grammar(TOOLS, may_call=True, said="hello", times=[])
+    assert "create_event" in whole
+    assert "create_event" not in grammar
+    assert "remember" in grammar
+    assert "valid_from" in whole
+    assert "valid_from" not in grammar
+    assert " time" not in grammar
