@@ -154,6 +154,8 @@ EMBEDDED_DEFAULTS = {
     "budget.trigger": 1_200,
     "budget.recalled": 400,
     "budget.facts": 200,
+    # After a result it is to answer: it went on to calls that nobody asked for.
+    "tools.max_tool_rounds": 1,
     "tools.max_tool_result_tokens": 300,
     "budget.reply": 768,
 }

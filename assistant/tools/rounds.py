@@ -32,7 +32,7 @@ MOST_CALLS = 20
 #: Characters of a question to the user.
 QUESTION_LENGTH = 600
 
-REFUSED = "The user said no. Nothing was changed."
+REFUSED = "The user said no. Nothing was changed. Answer in words."
 
 
 def decline(question: str) -> bool:
@@ -89,6 +89,8 @@ class ToolRounds:
         """Changing calls that need not run again: refused by the user, or done."""
         self._rounds = 0
         self._calls = 0
+        self._repeats = False
+        """Whether the model asked again for what was refused or done: it has lost its way."""
         self.changes: list[Change] = []
         """What was written."""
         self.failures: list[str] = []
@@ -97,7 +99,8 @@ class ToolRounds:
     @property
     def may_call(self) -> bool:
         """Whether the model may ask for tools once more."""
-        stuck = any(times >= MOST_FAILURES for times in self._failures.values())
+        failed = any(times >= MOST_FAILURES for times in self._failures.values())
+        stuck = failed or self._repeats
         return self._rounds < self._limits.max_rounds and not stuck
 
     def begin_round(self) -> None:
@@ -118,6 +121,7 @@ class ToolRounds:
             if self._failures[key] >= MOST_FAILURES:
                 raise BadCall(f"{call.name} was not run again: it failed {MOST_FAILURES} times.")
             if key in self._answered:
+                self._repeats = True
                 return _told(Outcome(self._answered[key]))
             begun = self._asked(call, key, told_by_others)
         except BadCall as error:

@@ -115,6 +115,7 @@ def test_what_was_refused_or_done_is_not_asked_about_again() -> None:
     for _ in range(3):
         assert turn.begin(PUT, told_by_others=False)().text == REFUSED
     assert len(asker.questions) == 1
+    assert not turn.may_call
     asker.answer = True
     pot = ToolCall("1", "put", '{"thing": "pot"}')
     assert turn.begin(pot, told_by_others=False)().text == "Put 1 pot."
