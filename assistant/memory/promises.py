@@ -60,6 +60,11 @@ class Promises:
             make_folder(self._path.parent)
             write_atomically(self._path, msgspec.json.encode([*known, *found][-MOST:]))
 
+    @property
+    def any(self) -> bool:
+        """Whether there may be some, without reading them."""
+        return self._path.exists()
+
     def lately(self, now: datetime, *, not_in: str) -> Sequence[Promise]:
         """Those of other sessions that are not too long ago, the newest first."""
         return [

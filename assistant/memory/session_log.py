@@ -174,7 +174,7 @@ class SessionLog:
         *,
         size: int = 0,
         needs_newline: bool = False,
-        first: Record | None = None,
+        first: Callable[[], Record] | None = None,
         acquire: Acquire | None = None,
         release: Release = _nothing_held,
     ) -> None:
@@ -182,7 +182,8 @@ class SessionLog:
         self.size = size
         self.failure: str | None = None
         self._needs_newline = needs_newline
-        self._waiting: list[bytes] = [] if first is None else [encode(first)]
+        self._waiting: list[bytes] = []
+        self._first = first
         self._acquire = acquire
         self._release = release
         self._fd: int | None = None
@@ -194,6 +195,9 @@ class SessionLog:
         with self._lock:
             if self._closed:
                 raise SessionReadOnly("This session is closed already: nothing was added to it.")
+            if self._first is not None:
+                self._waiting.append(encode(self._first()))
+                self._first = None
             before = len(self._waiting)
             self._waiting += map(encode, records)
             try:

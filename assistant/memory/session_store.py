@@ -113,7 +113,9 @@ class SessionStore:
             return Session(session_id, clock=self._clock, log=None, part=None)
         log = SessionLog(
             self._path(session_id),
-            first=SessionRecord(session_id, self._clock(), self._program, forked_from=forked_from),
+            first=lambda: SessionRecord(
+                session_id, self._clock(), self._program, forked_from=forked_from
+            ),
             # Nobody else knows the id before the file is there: the lock can wait until then.
             acquire=lambda: self._claim(session_id),
         )

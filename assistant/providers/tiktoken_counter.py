@@ -24,7 +24,7 @@ PIECE = 20_000
 LONGEST_COUNTED = 1_000_000
 SAMPLES = 25
 
-_CL100K_MODEL = re.compile(
+_CL100K_MODEL = (
     r"(?<![a-z0-9])"
     r"(?:gpt-4(?![\w.])|gpt-3\.?5(?!\d)|text-embedding-3|ada-002|(?:davinci|babbage)-002)"
 )
@@ -35,7 +35,7 @@ def encoding_for(model_name: str) -> EncodingName:
 
     Models that are not OpenAI's are counted in o200k_base too: it comes nearest to them.
     """
-    return "cl100k_base" if _CL100K_MODEL.search(model_name.lower()) else "o200k_base"
+    return "cl100k_base" if re.search(_CL100K_MODEL, model_name.lower()) else "o200k_base"
 
 
 class TiktokenCounter:
@@ -148,14 +148,14 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 
 
 #: After a word and before a blank or a mark: both encodings always begin a new token here.
-_WORD_END = re.compile(r"(?<=[^\W_])(?=[\s.,;:!?()<>=、。，；：！？（）「」])")
+_WORD_END = r"(?<=[^\W_])(?=[\s.,;:!?()<>=、。，；：！？（）「」])"
 
 
 def _cut(text: str, limit: int, look_back: int) -> int:
     """The best place to cut in the last `look_back` characters before `limit`."""
     first = limit - look_back
     window = text[first : limit + 1]
-    word_ends = [found.start() for found in _WORD_END.finditer(window)]
+    word_ends = [found.start() for found in re.finditer(_WORD_END, window)]
     if word_ends:
         return first + word_ends[-1]
     newline = window.rfind("\n", 0, look_back)

@@ -157,10 +157,12 @@ def _due(app: App, session: Session) -> Sequence[str]:
     """What is due and what was promised; nothing of that in a session that goes on."""
     if not app.settings.values.session.digest or session.turns:
         return ()
+    if not app.stores.has_calendar and not app.promises.any:
+        return ()  # finding out the zone would only delay the prompt
     from assistant.commands.digest import digest
 
-    now = app.clock()
     calendar = app.stores.calendar if app.stores.has_calendar else None
+    now = app.clock()
     return digest(calendar, app.promises.lately(now, not_in=session.id), now)
 
 

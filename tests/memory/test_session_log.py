@@ -109,13 +109,13 @@ def test_the_file_is_private_and_written_before_append_returns(tmp_path: Path) -
 
 
 def test_nothing_is_written_until_something_is_said(tmp_path: Path) -> None:
-    log = SessionLog(tmp_path / "s1.jsonl", first=RECORDS[0])
+    log = SessionLog(tmp_path / "s1.jsonl", first=lambda: RECORDS[0])
     log.close()
     assert not log.path.exists()
 
 
 def test_the_first_record_comes_with_the_first_message(tmp_path: Path) -> None:
-    log = SessionLog(tmp_path / "s1.jsonl", first=RECORDS[0])
+    log = SessionLog(tmp_path / "s1.jsonl", first=lambda: RECORDS[0])
     log.append(user("hello"))
     log.close()
     assert load(log.path).records == [RECORDS[0], user("hello")]
