@@ -486,3 +486,89 @@ class Recaller(Protocol):
         `start` and `end` (exclusive) bound when they were said; `not_in` is the turn that asks.
         Never raises for want of an index: where the search was not complete, it says so.
         """
+
+
+# --- erasing ------------------------------------------------------------------------------------
+
+
+class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is to be erased: numbers, ids and digests alone.
+
+    It is kept in a file while it is being done, so that the next start can finish it; no word that
+    is erased may stand in it.
+    """
+
+    id: str
+    ts: datetime
+    """When the user agreed to it."""
+    turns: Mapping[str, tuple[int, ...]] = {}
+    """By session: turns that go whole."""
+    messages: Mapping[str, tuple[int, ...]] = {}
+    """By session: ids of single messages that go; of an assistant's with text, its calls alone."""
+    titles: tuple[str, ...] = ()
+    """Sessions whose title goes, whoever gave it."""
+    lines: Mapping[str, tuple[str, ...]] = {}
+    """By session: digests of lines of its file that can't be read and go."""
+    sessions: tuple[str, ...] = ()
+    """Sessions that go with their files."""
+    facts: tuple[str, ...] = ()
+    memos: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
+    """Digests of entries of the prompt history."""
+    texts: tuple[str, ...] = ()
+    """Digests of texts whose vectors go."""
+    exports: tuple[str, ...] = ()
+    """Paths of files that were written on request."""
+    everything: bool = False
+    """All that the program holds of the user."""
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Something that an erasure takes out of a store."""
+
+    kind: str
+    """What it is, in the singular: `message`, `exchange`, `fact`, `index row`."""
+    id: str
+    """What it is called where it stands."""
+    text: str = ""
+    """Its words, for the user to see; empty where it holds none."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where words were found."""
+
+    where: str
+    """File or store, and the entry in it, in words."""
+    match: Match | None = None
+    """What can be erased there; None for what can't be taken apart."""
+
+
+class Erasable(Protocol):
+    """One store, as the eraser sees it. Raises only `AssistantError`s.
+
+    Each call reads the store anew; none relies on what an earlier one found.
+    """
+
+    @property
+    def name(self) -> str:
+        """What a receipt calls it: `session files`."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Patterns of all files it writes, relative to the home, as `fnmatch` has them."""
+
+    def matches(self, erasure: Erasure) -> Sequence[Match]:
+        """What would go."""
+
+    def erase(self, erasure: Erasure, say: Callable[[str], None]) -> None:
+        """Erase it from the disk. What is gone already is no error: it may run a second time.
+
+        `say` takes how far it is, for what takes longer than a moment.
+        """
+
+    def count(self, erasure: Erasure) -> int:
+        """How much of it is still there."""
+
+    def left(self, erasure: Erasure) -> str:
+        """Why something stays that is out of our reach, in a sentence; empty when nothing does."""

@@ -70,8 +70,39 @@ class SummaryUndoneRecord(
     v: int = FORMAT_VERSION
 
 
+class RewindRecord(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="rewind"):
+    """The conversation goes on from another turn: back to an earlier one, or forth again.
+
+    What was said since then stays in the log. The turns of a log are a tree: each is the child of
+    the one that was the newest in the conversation when it began.
+    """
+
+    turn: int
+    """The turn that is the newest one now; 0 for none."""
+    ts: datetime
+    v: int = FORMAT_VERSION
+
+
+class EraseRecord(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type", tag="erase"):
+    """What was erased from this log, by number alone. No number is given a second time."""
+
+    messages: tuple[int, ...]
+    """Ids of the messages that are gone, or of which a part is."""
+    turns: tuple[int, ...]
+    """Turns of which nothing is left."""
+    ts: datetime
+    v: int = FORMAT_VERSION
+
+
 Record: TypeAlias = (
-    SessionRecord | TitleRecord | FailureRecord | Summary | SummaryUndoneRecord | Message
+    SessionRecord
+    | TitleRecord
+    | FailureRecord
+    | Summary
+    | SummaryUndoneRecord
+    | RewindRecord
+    | EraseRecord
+    | Message
 )
 
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
