@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assistant.errors import ChatModelError, EntryError, SessionError
 from assistant.memory.session_store import SessionStore
+from assistant.messages import Exchange
 from assistant.worker import Job
 
 if TYPE_CHECKING:
@@ -100,7 +101,9 @@ class Learner:
 
     def _learn(self, session_id: str) -> None:
         try:
-            found = self._extractor.extract(session_id, self._store.exchanges(session_id))
+            found = self._extractor.extract(
+                session_id, self._store.exchanges(session_id), still_said=self._still_said
+            )
         except (ChatModelError, EntryError, SessionError) as error:
             # Nothing is lost: what was not looked at is looked at the next time.
             log.warning("No facts were looked for: %s", type(error).__name__)
@@ -109,6 +112,10 @@ class Learner:
             self._interrupted.add(session_id)
         for sentence in _told(found):
             self._say(sentence)
+
+    def _still_said(self, exchange: Exchange) -> bool:
+        """Whether nothing of it was erased or taken back while the model wrote."""
+        return exchange in self._store.exchanges(exchange.session)
 
 
 def _told(found: Extraction) -> Sequence[str]:

@@ -27,7 +27,14 @@ class FakeExtractor:
     shown: list[tuple[str, int]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
-    def extract(self, session: str, exchanges: Sequence[Exchange]) -> Extraction:
+    def extract(
+        self,
+        session: str,
+        exchanges: Sequence[Exchange],
+        *,
+        still_said: Callable[[Exchange], bool],
+    ) -> Extraction:
+        assert all(map(still_said, exchanges))
         self.shown.append((session, len(exchanges)))
         found = self.found.pop(0) if self.found else Extraction()
         if isinstance(found, Exception):

@@ -101,9 +101,16 @@ class FactExtractor:
         self._model: ChatModel | None = None
         self._stopping = threading.Event()
 
-    def extract(self, session: str, exchanges: Sequence[Exchange]) -> Extraction:
+    def extract(
+        self,
+        session: str,
+        exchanges: Sequence[Exchange],
+        *,
+        still_said: Callable[[Exchange], bool] = lambda exchange: True,
+    ) -> Extraction:
         """Look at the exchanges of a session that were not looked at yet, oldest first.
 
+        `still_said` tells whether one was erased or taken back since: nothing is learnt from that.
         Raises ChatModelError when the model gives no reply, and EntryError when nothing can be
         saved. What was not looked at then is looked at the next time.
         """
@@ -116,7 +123,10 @@ class FactExtractor:
                     return found.all(stopped=True)
                 if piece.parts:
                     known = self._known(piece)
-                    for line in proposed_lines(self._reply(piece, known)):
+                    reply = self._reply(piece, known)
+                    if not all(still_said(part.exchange) for part in piece.parts):
+                        return found.all(stopped=True)
+                    for line in proposed_lines(reply):
                         self._take(line, piece, known, found)
                     self._take_worded(piece, known, found)
                 if piece.ends:

@@ -533,3 +533,18 @@ def test_a_model_that_copies_the_shipped_examples_adds_nothing(
         prompt = (folder / f"facts.{language}.md").read_text("utf-8")
         assert len(proposed_lines(prompt)) > 5
         assert not found(extractor, model, prompt, said("It rains. 下雨了", turn=turn)).kept
+
+
+def test_what_was_erased_while_the_model_wrote_is_not_learnt(
+    extractor: FactExtractor, facts: Facts, model: LineModel
+) -> None:
+    exchanges = [said("I live in Lyon", turn=1)]
+    model.answers = ["ADD | about | I live in Lyon"] * 2
+    model.while_answering = exchanges.clear
+    erased = exchanges[0]
+    left = extractor.extract("s1", (erased,), still_said=lambda one: one in exchanges)
+    assert left.stopped and not facts.history()
+    assert facts.extracted("s1") == 0, "nothing of it was looked at"
+    model.while_answering = lambda: None
+    extractor.extract("s1", (erased,), still_said=lambda one: True)
+    assert texts(facts.history()) == ["I live in Lyon"]
