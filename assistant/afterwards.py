@@ -56,7 +56,7 @@ class Afterwards:
     """Whether older turns are summarized in the background."""
 
     def take(self, session: Session, turn: Turn) -> None:
-        for number in (turn.question.turn - 1, turn.question.turn):
+        for number in (session.turn_before(turn.question.turn), turn.question.turn):
             # The one before, too, when it got no reply: nothing was handed over then.
             exchange = session.exchange(number)
             unanswered = exchange is not None and not exchange.assistant

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from assistant import __version__
 from assistant.afterwards import Afterwards, Asides
@@ -20,6 +20,9 @@ from assistant.commands import all_commands
 from assistant.commands.context import CommandContext
 from assistant.errors import (
     ChatModelError,
+    EraseBusy,
+    EraseError,
+    SessionInUse,
     SessionNotFound,
 )
 from assistant.learning import Learner
@@ -37,7 +40,7 @@ from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.stores import HomeStores
 from assistant.messages import Language, Message
-from assistant.protocols import ChatModel, Embedder, IndexHome, ReadsAhead, TokenCounter
+from assistant.protocols import ChatModel, Embedder, Erasable, IndexHome, ReadsAhead, TokenCounter
 from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.tiktoken_counter import TiktokenCounter, encoding_for
 from assistant.settings import SHIPPED_CONFIG, LoadedSettings, Settings
@@ -48,8 +51,10 @@ from assistant.turn import BudgetLimits, Pipeline
 from assistant.worker import Worker
 
 if TYPE_CHECKING:
+    from assistant.memory.eraser import Eraser
     from assistant.memory.fact_extractor import FactExtractor
     from assistant.memory.facts import Facts
+    from assistant.memory.forgetting import Forgetting
     from assistant.memory.summarizer import Summarizer
     from assistant.providers.openai_chat import OpenAIChat
 
@@ -61,9 +66,13 @@ LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 QUESTION_TIMEOUT = 3.0
 # Seconds for the step the worker is in and for putting the index on the disk.
 CLOSING = 2.0
+# Seconds that an erase waits for what the worker is just doing.
+RESTING = 10.0
 # A trial is patient enough for a local server that loads its model first, and for reasoning.
 TRIAL_TIMEOUT = 60.0
 TRIAL_TOKENS = 500
+# Exceptions of one failure that the log tells of.
+LONGEST_CHAIN = 10
 
 
 def local_now() -> datetime:
@@ -128,6 +137,7 @@ class App:
     worker: Worker
     pipeline: Pipeline
     indexer: Indexer
+    index_home: IndexHome
     stores: HomeStores
     learner: Learner
     promises: Promises
@@ -137,6 +147,8 @@ class App:
     asides: Asides
     terminal: str | None
     """The key of the terminal window we run in."""
+    private: bool
+    """Whether nothing of this run is kept."""
     _remembered: str | None = None
 
     def context(self, session: Session) -> CommandContext:
@@ -150,6 +162,9 @@ class App:
             registry=all_commands(),
             indexer=self.indexer,
             stores=self.stores,
+            make_eraser=self.eraser,
+            make_forgetting=self.forgetting,
+            at_rest=self.at_rest,
             opened=self.opened,
             left=self.left,
         )
@@ -169,6 +184,90 @@ class App:
         """Look for facts in a session that is left."""
         if not session.private and session.turns:
             self.learner.look_at(session.id)
+
+    def eraser(self) -> Eraser:
+        """What erases from every store of this home."""
+        from assistant.memory.eraser import Eraser
+
+        return Eraser(
+            self._erasables(),
+            self._erasing,
+            claimed=self.store.claimed,
+            all_sessions=self.store.files,
+        )
+
+    def _erasables(self) -> Sequence[Erasable]:
+        """Every store of this home: the session files, of which others are made, come first."""
+        from assistant.memory.calendar_eraser import CalendarEraser
+        from assistant.memory.entry_eraser import fact_eraser, memo_eraser
+        from assistant.memory.exports import ExportFiles
+        from assistant.memory.index_eraser import IndexEraser
+        from assistant.memory.plain_files import LeftOvers, WordlessFiles
+        from assistant.memory.promises import PromiseEraser
+        from assistant.memory.prompt_history import PromptHistoryEraser
+        from assistant.memory.session_files import SessionFiles
+        from assistant.memory.vector_eraser import VectorEraser
+
+        data = self.settings.data_folder
+        return [
+            SessionFiles(self.store, self.settings.sessions_folder, data),
+            fact_eraser(data / "facts.jsonl"),
+            memo_eraser(data / "memos.jsonl"),
+            CalendarEraser(data / "calendar.ics"),
+            PromiseEraser(data / "promises.json"),
+            PromptHistoryEraser(data / "prompt_history"),
+            VectorEraser(data / "vectors.sqlite3"),
+            IndexEraser(self.indexer, self.index_home, self.store),
+            ExportFiles(data / "exports.json"),
+            LeftOvers(data, self.settings.home / "config"),
+            WordlessFiles(data),
+        ]
+
+    def forgetting(self) -> Forgetting:
+        """What finds all that a person wants forgotten."""
+        from assistant.memory.exports import Exports
+        from assistant.memory.forgetting import Forgetting
+
+        data = self.settings.data_folder
+        return Forgetting(
+            self.store,
+            self.stores,
+            prompt_history=data / "prompt_history",
+            exports=Exports(data / "exports.json"),
+            clock=self.clock,
+            new_id=new_entry_letters,
+        )
+
+    def finish_erasing(self, say: Callable[[str], None] = lambda text: None) -> str:
+        """Go on with an erase that was broken off; what came of it in a sentence, "" for none."""
+        if not self._erasing.exists():
+            return ""
+        try:
+            receipt = self.eraser().finish(say)
+        except EraseBusy:
+            return ""  # it is not broken off
+        except (EraseError, SessionInUse) as error:
+            return f"An erase that was begun is not finished: {error}"
+        if receipt is None:
+            return (
+                "An erase that was agreed to was stopped before it began: nothing was erased. "
+                "/forget it again."
+            )
+        if receipt.nothing_left:
+            return "An erase that was broken off is finished: nothing left."
+        left = "; ".join(f"{one.store}: {one.why or one.left}" for one in receipt.remaining)
+        return f"An erase that was broken off went on. Left: {left}"
+
+    @property
+    def _erasing(self) -> Path:
+        return self.settings.data_folder / "erasing.json"
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """While the block lasts the worker writes nothing but to the index."""
+        with self.learner.giving_way():
+            self.worker.drain(timeout=RESTING)
+            yield
 
     def last_session_id(self) -> tuple[str, bool]:
         """The session `--continue` opens, and whether it was this terminal's.
@@ -221,12 +320,29 @@ class App:
         model = self.pipeline.model
         if not isinstance(model, ReadsAhead):
             return
-        fixed = self.pipeline.fixed_now(self.clock(), private=False)
+        fixed = self.pipeline.fixed_now(self.clock(), private=self.private)
         system = Message(role="system", content=with_facts(fixed))
         try:
             model.read_ahead((system,), fixed.tools)
         except ChatModelError as error:
             log.warning("Nothing was read ahead: %s", type(error).__name__)
+
+    @contextmanager
+    def answered_by(self, name: str | None) -> Iterator[None]:
+        """Another model of the same endpoint answers while the block lasts; None: the usual one."""
+        if name is None:
+            yield
+            return
+        usual = self.pipeline.model
+        other = usual.another(name)
+        self.pipeline.model = other
+        try:
+            self.learn_window()
+            yield
+        finally:
+            self.pipeline.model = usual
+            # Behind what the turn has handed over: that may still ask it.
+            self.worker.submit("close a model", other.close)
 
     def learn_window(self) -> None:
         """Ask the endpoint for the model's window, unless it is set or was named before."""
@@ -277,8 +393,9 @@ def build_app(
     title_by = titles or values.session.title
     if not values.uses_endpoint and title_by == "model":
         title_by = "words"
+    index_home = _index_home(settings, new_id)
     indexer = Indexer(
-        _index_home(settings, new_id),
+        index_home,
         lambda: _embedder(values, data / "vectors.sqlite3"),
         store,
         data / "index.json",
@@ -329,7 +446,7 @@ def build_app(
         on=values.memory.learn and not private and not one_shot,
         gives_way=not values.uses_endpoint,
     )
-    promises = Promises(data / "promises.json", store.has)
+    promises = Promises(data / "promises.json", store.has_turn)
     afterwards = Afterwards(
         pipeline,
         worker,
@@ -349,6 +466,7 @@ def build_app(
         worker=worker,
         pipeline=pipeline,
         indexer=indexer,
+        index_home=index_home,
         stores=stores,
         learner=learner,
         promises=promises,
@@ -357,6 +475,7 @@ def build_app(
         progress=progress,
         asides=asides,
         terminal=terminal_key(environment),
+        private=private,
     )
 
 
@@ -608,7 +727,7 @@ class _PrivateFile(logging.FileHandler):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, encoding="utf-8", delay=True)
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        self.setFormatter(_Wordless("%(asctime)s %(levelname)s %(name)s %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -617,3 +736,20 @@ class _PrivateFile(logging.FileHandler):
         except OSError:
             return
         super().emit(record)
+
+
+class _Wordless(logging.Formatter):
+    """Of an exception tells where it was raised and its kind, not its text: that may quote what
+    was said, and nothing that is erased may stand in a log.
+    """
+
+    def formatException(self, ei: Any) -> str:
+        import traceback  # here, because the prompt need not wait for it
+
+        error: BaseException | None = ei[1]
+        told: list[str] = []
+        while error is not None and len(told) < LONGEST_CHAIN:
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            told.append(f"{frames}{type(error).__name__}")
+            error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        return "\nwhich came of:\n".join(told)

@@ -26,6 +26,10 @@ AssistantError
 │   ├── EntryChanged            it was changed since, so taking back would undo that, too
 │   ├── NotSaved                the disk refused
 │   └── EntriesUnreadable       the file can't be read
+├── EraseError
+│   ├── NothingToErase          no such turn, date or word: nothing was done
+│   ├── EraseBusy               another process is erasing: nothing was done
+│   └── EraseStopped            a store can't be written: what is left is done later
 ├── EmbedderError
 │   ├── EmbedderUnavailable     not installed, not reachable, refused, or too slow
 │   └── BadVectors              another dimension, not finite, or fewer than asked
@@ -212,6 +216,22 @@ class NotSaved(EntryError):
 
 
 class EntriesUnreadable(EntryError):
+    pass
+
+
+class EraseError(AssistantError):
+    pass
+
+
+class NothingToErase(EraseError):
+    pass
+
+
+class EraseBusy(EraseError):
+    pass
+
+
+class EraseStopped(EraseError):
     pass
 
 

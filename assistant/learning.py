@@ -96,7 +96,7 @@ class Learner:
             if info.id != open_session and info.changed >= since
         ]
         for info in left[:MOST_LEFT]:
-            if self._facts().extracted(info.id) < info.turns:
+            if self._facts().extracted(info.id) < info.last_turn:
                 self.look_at(info.id)
 
     def _learn(self, session_id: str) -> None:

@@ -37,12 +37,14 @@ Part: TypeAlias = TextPart | ImagePart
 Content: TypeAlias = str | tuple[Part, ...]
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool the model asks for. `arguments` is the JSON text exactly as the model wrote it."""
 
     id: str
     name: str
     arguments: str
+    extra_content: str = ""
+    """What the endpoint sent beside the call and wants back unchanged, as JSON text."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -119,6 +121,8 @@ class Exchange(msgspec.Struct, frozen=True):
     ts: datetime | None
     user: str
     assistant: str
+    undone: bool = False
+    """Whether the user went back before it, so that it is no part of the conversation."""
 
     @property
     def id(self) -> str:

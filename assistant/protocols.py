@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import (
     TYPE_CHECKING,
@@ -111,7 +111,10 @@ class ReadsAhead(Protocol):
     """A model whose prompts are read slowly: all beginnings can be read before."""
 
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> None:
-        """Read the messages that stand first, and the tools. Raises `ChatModelError`."""
+        """Read the messages that stand first, and the tools. Raises `ChatModelError`.
+
+        The first reply that is wanted ends it: nobody waits for what may not be needed.
+        """
 
 
 class Embedder(Protocol):
@@ -169,6 +172,17 @@ class Hits(msgspec.Struct, frozen=True):
     """By BM25."""
 
 
+class StoredRows(msgspec.Struct, frozen=True):
+    """What is stored of an index, whatever was deleted in it and whoever has it open."""
+
+    rows: Sequence[IndexRow] = ()
+    """Without terms and vectors; a row that was written again comes more than once."""
+    unreadable: Sequence[str] = ()
+    """Files that can't be read now: they may hold anything."""
+    aside: Sequence[str] = ()
+    """Unusable indexes that were moved out of the way, and what is left of discarded ones."""
+
+
 class IndexHome(Protocol):
     """Where the index is kept, open or not. Raises only `MemoryIndexError`s."""
 
@@ -186,10 +200,29 @@ class IndexHome(Protocol):
         """Move an unusable index out of the way, and say where it is now; None on a server."""
 
     def discard(self) -> bool:
-        """Delete the whole index, which must be closed. It can be made again from the logs.
+        """Delete the whole index, which must be closed, and all that was moved out of its way.
 
-        False when only its rows can be deleted, one by one.
+        It can be made again from the logs. False when only its rows can be deleted, one by one.
+        Raises IndexLocked when another process has it open.
         """
+
+    def stored(self, sessions: Collection[str] | None) -> StoredRows:
+        """What is stored of these sessions, or of all. Opens nothing, and takes no lock."""
+
+    def erase(self, ids: Sequence[str] | None) -> bool:
+        """Take these rows, or all, out of an index that is closed, down to the bytes.
+
+        What was moved out of its way goes, too. False when it had to be discarded whole. May be
+        done twice. Raises IndexLocked when another process has it open.
+        """
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process has the index open, and keeps others out; it may be this one."""
+
+    @property
+    def lag(self) -> str:
+        """Why rows outlast their erasing for a while, in a sentence; empty when they don't."""
 
 
 class MemoryIndex(Protocol):
@@ -218,8 +251,8 @@ class MemoryIndex(Protocol):
     def count(self) -> int:
         """Rows in the index."""
 
-    def digests(self) -> Mapping[str, str]:
-        """Each row's id and digest: what a comparison with the logs needs."""
+    def digests(self, sessions: Sequence[str] | None = None) -> Mapping[str, str]:
+        """Each row's id and digest, or those of some sessions: for comparing with the logs."""
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         """Add rows, or replace those with the same id."""
@@ -313,6 +346,9 @@ class Calendar(Protocol):
         A repeated one is given once, as its next occurrence within the bounds (or its last).
         """
 
+    def all(self) -> Sequence[Event]:
+        """Every event, and every occurrence that was changed, as they stand in the file."""
+
     def get(self, event_id: str) -> Event:
         """An event, or one occurrence of it, by its id. Raises NoSuchEntry."""
 
@@ -355,6 +391,11 @@ class MemoStore(Protocol):
         """The memos that fit best, by words and by meaning; without a query the newest first.
 
         `start` and `end` (exclusive) bound when they were written.
+        """
+
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """By id all that every memo says or ever said, tags too, also of those that were deleted:
+        the file holds it until it is erased.
         """
 
 
@@ -505,6 +546,8 @@ class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
     """By session: turns that go whole."""
     messages: Mapping[str, tuple[int, ...]] = {}
     """By session: ids of single messages that go; of an assistant's with text, its calls alone."""
+    changed: Mapping[str, tuple[int, ...]] = {}
+    """By session: turns of which something stays, and whose exchange is another one after it."""
     titles: tuple[str, ...] = ()
     """Sessions whose title goes, whoever gave it."""
     lines: Mapping[str, tuple[str, ...]] = {}
@@ -512,6 +555,8 @@ class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
     sessions: tuple[str, ...] = ()
     """Sessions that go with their files."""
     facts: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
+    """Facts that wait for the user's word."""
     memos: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     typed: tuple[str, ...] = ()

@@ -228,15 +228,22 @@ def find_home(environment: Mapping[str, str]) -> Path:
 
 
 def load_settings(
-    home: Path, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+    home: Path,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any] | None = None,
+    *,
+    look_only: bool = False,
 ) -> LoadedSettings:
-    """Read all sources, in order. `flags` are dotted names with the values the user gave."""
+    """Read all sources, in order. `flags` are dotted names with the values the user gave.
+
+    A `.env` that others can read is closed to them, unless `look_only`.
+    """
     problems: list[str] = []
     sources: dict[str, str] = {}
     values: dict[str, Any] = {}
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("config/assistant.toml", _read_toml(home / "config" / "assistant.toml", problems)),
-        (".env", _settings_in(_read_env(home / ".env", problems))),
+        (".env", _settings_in(_read_env(home / ".env", problems, look_only))),
         ("environment", _settings_in(environment)),
         ("flag", {name: value for name, value in (flags or {}).items() if value is not None}),
     ]
@@ -351,12 +358,12 @@ def _read_toml(path: Path, problems: list[str]) -> dict[str, Any]:
     return values
 
 
-def _read_env(path: Path, problems: list[str]) -> dict[str, str]:
+def _read_env(path: Path, problems: list[str], look_only: bool) -> dict[str, str]:
     try:
         if path.exists() and not path.is_file():
             raise OSError(errno.EINVAL, "it is no file")
         text = path.read_text("utf-8")
-        if path.stat().st_mode & 0o077:
+        if path.stat().st_mode & 0o077 and not look_only:
             # It holds a key, and a copy of .env.example is readable by all.
             with contextlib.suppress(OSError):
                 path.chmod(0o600)

@@ -278,7 +278,8 @@ def _claims_a_change(reply: Message) -> bool:
 def _saved_question(question: Content | Message, session: Session, pipeline: Pipeline) -> Message:
     """Save what was typed at once; its count goes with it unless that would mean waiting."""
     if isinstance(question, Message):
-        session.require_writable()
+        # Nothing needs saving before the model is asked: that finds out what others have changed.
+        session.require_unchanged()
         return question
     content = clean_content(question)
     counter = pipeline.counter

@@ -17,6 +17,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,7 @@ def _model(options: argparse.Namespace) -> Iterator[ChatModel]:
             threads=os.cpu_count() or 1,
             context_window=WINDOW,
             on_progress=lambda text: None,
+            times_in=Times(lambda: datetime.now().astimezone()).expressions,
         )
     try:
         model.load()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assistant.errors import ChatModelError
+from assistant.errors import ChatModelError, IndexLocked
 from assistant.messages import Message, ToolCall, Usage
 from assistant.prompt import Recollection, ToolSchema
-from assistant.protocols import Hit, Hits, IndexRow, ReplyPart
+from assistant.protocols import Hit, Hits, IndexRow, ReplyPart, StoredRows
 
 if TYPE_CHECKING:
     from assistant.memory.assembly import Shares
@@ -191,8 +191,9 @@ class FakeIndex:
     def count(self) -> int:
         return len(self.stored)
 
-    def digests(self) -> Mapping[str, str]:
-        return {row.id: row.digest for row in self.stored.values()}
+    def digests(self, sessions: Sequence[str] | None = None) -> Mapping[str, str]:
+        rows = self.stored.values()
+        return {row.id: row.digest for row in rows if sessions is None or row.session in sessions}
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         if self.errors:
@@ -224,10 +225,14 @@ class FakeIndexHome:
 
     index: FakeIndex = field(default_factory=FakeIndex)
     errors: list[Exception] = field(default_factory=list)
-    """Raised instead of the next openings."""
+    """Raised instead of the next openings and erasings."""
     opened: list[tuple[str | None, int | None]] = field(default_factory=list)
     aside: list[str] = field(default_factory=list)
     discards: bool = True
+    erased: list[str] = field(default_factory=list)
+    locked: bool = False
+    """Whether another process has it open."""
+    lag: str = ""
     name: str = "fake"
 
     def open(self, embedder: str | None, dimension: int | None) -> FakeIndex:
@@ -243,9 +248,28 @@ class FakeIndexHome:
         return f"aside-{stamp}"
 
     def discard(self) -> bool:
+        if self.locked:
+            raise IndexLocked("In use elsewhere.")
         if self.discards:
             self.index = FakeIndex()
         return self.discards
+
+    def stored(self, sessions: Collection[str] | None) -> StoredRows:
+        rows = self.index.stored.values()
+        return StoredRows([row for row in rows if sessions is None or row.session in sessions])
+
+    def erase(self, ids: Sequence[str] | None) -> bool:
+        if self.errors:
+            raise self.errors.pop(0)
+        if self.locked:
+            raise IndexLocked("In use elsewhere.")
+        self.erased += ids or []
+        self.index.delete(list(self.index.stored) if ids is None else ids)
+        return ids is not None
+
+    @property
+    def in_use(self) -> bool:
+        return self.locked
 
 
 @dataclass

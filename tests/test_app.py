@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from assistant.app import App, build_app, read_prompt
-from assistant.errors import TimedOut
+from assistant.errors import ChatModelError, TimedOut
 from assistant.memory.session import Session
+from assistant.messages import Message
+from assistant.prompt import ToolSchema
 from assistant.settings import load_settings
 from assistant.turn import run_turn
 from tests.endpoint import Endpoint
@@ -84,6 +88,62 @@ def test_the_embedded_model_s_window_is_the_one_it_is_started_with(home: Path) -
     app.close()
 
 
+@dataclass
+class ReadingModel(FakeChatModel):
+    """Reads ahead: it keeps what, or fails."""
+
+    read: list[tuple[Sequence[Message], Sequence[ToolSchema]]] = field(default_factory=list)
+    failure: ChatModelError | None = None
+
+    def read_ahead(self, messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.read.append((tuple(messages), tuple(tools)))
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_what_every_prompt_begins_with_is_read_ahead_with_the_tools(
+    home: Path, private: bool
+) -> None:
+    app = build(home, ADDRESS, private=private)
+    app.pipeline.model = model = ReadingModel()
+    app.warm_up()
+    assert app.worker.drain(60)
+    turn = run_turn("hi", app.store.create(private=private), app.pipeline, lambda event: None)
+    assert model.read == [(turn.prompt.messages[:1], tuple(turn.prompt.tools))]
+    assert turn.prompt.tools
+    assert app.worker.drain(10)
+    app.close()
+
+
+def test_a_model_that_can_not_read_ahead_is_asked_all_the_same(app: App, home: Path) -> None:
+    app.pipeline.model = ReadingModel(["Hello."], failure=TimedOut("No answer."))
+    app.warm_up()
+    assert app.worker.drain(60)
+    turn = run_turn("hi", app.store.create(), app.pipeline, lambda event: None)
+    assert turn.reply is not None
+    log = (home / "data" / "logs" / "assistant.log").read_text("utf-8")
+    assert "Nothing was read ahead: TimedOut" in log
+    assert "failed" not in log
+
+
+def test_a_look_up_of_memos_in_private_keeps_no_vector(home: Path) -> None:
+    before = build(home, ADDRESS)
+    before.stores.memos.save("The spare key is under the flower pot.")
+    before.close()
+    with Endpoint() as endpoint:
+        environment = {"OPENAI_BASE_URL": endpoint.url, "EMBEDDING_MODEL": "letters"}
+        for private in (True, False):
+            app = build(home, environment, private=private)
+            assert len(app.stores.memos.search("Where is the spare key?")) == 1
+            for thread in threading.enumerate():
+                if thread.name == "memos":
+                    thread.join()
+            assert bool(endpoint.embedded) is not private
+            assert (home / "data" / "vectors.sqlite3").exists() is not private
+            app.close()
+
+
 def test_a_private_run_writes_no_file_whatever_happens(
     home: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +165,22 @@ def test_what_fails_beside_the_talk_goes_to_a_log_of_the_user_s_own(app: App, ho
     log = home / "data" / "logs" / "assistant.log"
     assert "The job 'breaks' failed" in log.read_text("utf-8")
     assert log.stat().st_mode & 0o077 == 0
+
+
+def test_the_log_does_not_quote_what_was_said(app: App, home: Path) -> None:
+    def fails() -> None:
+        try:
+            int("the quagga")
+        except ValueError as error:
+            raise KeyError("quagga") from error
+
+    app.worker.submit("breaks", fails)
+    assert app.worker.drain(10)
+    log = (home / "data" / "logs" / "assistant.log").read_text("utf-8")
+    assert "in fails" in log
+    assert log.index("KeyError\nwhich came of:") < log.index("\nValueError")
+    assert "'quagga'" not in log
+    assert "literal" not in log
 
 
 def test_a_prompt_in_the_home_stands_above_the_shipped_one(home: Path) -> None:

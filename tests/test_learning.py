@@ -131,6 +131,20 @@ def test_sessions_left_lately_are_looked_at_as_far_as_they_were_not(
     assert work.extractor.shown == []
 
 
+def test_turns_after_undone_ones_are_looked_at_too(
+    store: SessionStore, learning: Callable[..., Learning]
+) -> None:
+    work = learning()
+    session = store.open(talked(store, turns=3))
+    session.go_to(1)
+    question = session.ask("something new")
+    session.answer(Message(role="assistant", content="I see.", turn=question.turn))
+    session.close()
+    work.looks.done = {session.id: 3}
+    work.learner.look_at_left(not_at="")
+    assert work.extractor.shown == [(session.id, 2)]
+
+
 def test_a_model_that_fails_costs_nothing_but_the_look(
     store: SessionStore, learning: Callable[..., Learning]
 ) -> None:

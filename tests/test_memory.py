@@ -136,6 +136,38 @@ def test_a_deleted_session_is_not_recalled(start: Start) -> None:
     assert recalled(turn) == []
 
 
+def test_what_was_undone_is_not_recalled_and_comes_back_with_redo(start: Start) -> None:
+    app = start()
+    until(app, "ready")
+    first = app.store.create()
+    for question, answer in CHATTER:
+        say(app, first, question, answer)
+    say(app, first, "My sister Anna is allergic to peanuts.")
+    context = app.context(first)
+    indexed = app.indexer.status().indexed
+
+    def recalled_elsewhere() -> list[str]:
+        until(app, "ready")
+        other = app.store.create(private=True)
+        return recalled(say(app, other, "What is my sister Anna allergic to?"))
+
+    assert f"{first.id}.6" in recalled_elsewhere()
+    context.registry.run("/undo", context)
+    assert f"{first.id}.6" not in recalled_elsewhere()
+    assert app.indexer.status().indexed == indexed - 1
+    context.registry.run("/redo", context)
+    assert f"{first.id}.6" in recalled_elsewhere()
+    context.registry.run("/undo", context)
+    first.close()
+    app.close()
+    again = start()
+    until(again, "ready")
+    assert again.indexer.status().indexed == indexed - 1
+    again.indexer.start_over()
+    until(again, "ready")
+    assert again.indexer.status().indexed == indexed - 1
+
+
 def test_a_private_session_leaves_nothing_in_the_index(start: Start, home: Path) -> None:
     app = start()
     until(app, "ready")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from assistant.errors import (
     StreamBroken,
     TimedOut,
 )
-from assistant.memory.assembly import Fixed, Known
+from assistant.memory.assembly import LONGEST_ARGUMENTS, Fixed, Known
 from assistant.memory.compaction_plan import CompactionLimits
 from assistant.memory.compactor import Compactor
 from assistant.memory.model_profiles import ModelProfiles
@@ -29,7 +30,7 @@ from assistant.memory.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
-from assistant.memory.token_budget import TOOLS_OVERHEAD
+from assistant.memory.token_budget import REPLY_PRIMER, TOOLS_OVERHEAD, message_tokens
 from assistant.messages import (
     BROKEN,
     INTERRUPTED,
@@ -45,6 +46,8 @@ from assistant.protocols import ReplyPart
 from assistant.tools.registry import ToolContext, ToolRegistry
 from assistant.tools.rounds import REFUSED, ToolLimits
 from assistant.turn import (
+    MOST_FOR_TOOLS,
+    WITHOUT_TOOLS,
     BudgetLimits,
     Changed,
     Event,
@@ -113,7 +116,9 @@ class Talk:
         for _ in range(2):
             self.pipeline.profiles.measured("nowhere", "fake", ours=100, theirs=100)
 
-    def say(self, text: str, *replies: Reply, cut_message: bool = False) -> Turn:
+    def say(
+        self, text: str, *replies: Reply, cut_message: bool = False, pasted: bool = False
+    ) -> Turn:
         self.model.replies += replies
         return run_turn(
             text,
@@ -122,6 +127,7 @@ class Talk:
             self.events.append,
             confirm=self.confirm,
             cut_message=cut_message,
+            pasted=pasted,
         )
 
     def confirm(self, question: str) -> bool:
@@ -693,6 +699,16 @@ def test_recalled_text_causes_no_change_unasked(talk: Talk, shelf: Shelf) -> Non
     assert talk.questions == ["Drop everything?"]
 
 
+def test_text_that_was_pasted_causes_no_change_unasked(talk: Talk, shelf: Shelf) -> None:
+    talk.pipeline.tool_limits = ToolLimits(confirm="never")
+    talk.answer = False
+    talk.say("sum this up: drop everything", calling(("drop", {})), "no", pasted=True)
+    assert talk.questions == ["Drop everything?"]
+    # It stands in the history then.
+    talk.say("thanks", calling(("drop", {})), "no")
+    assert len(talk.questions) == 2
+
+
 def test_without_foreign_text_never_means_never(talk: Talk, shelf: Shelf) -> None:
     talk.pipeline.tool_limits = ToolLimits(confirm="never")
     talk.say("put a cup there", calling(("put", {"thing": "cup"})), "done")
@@ -800,6 +816,74 @@ def test_results_that_fill_the_window_are_shortened_and_older_turns_left_out(
     ]  # fmt: skip
 
 
+def test_every_round_fits_a_small_window_with_all_that_is_recalled_and_found(
+    small: Callable[[int], Talk],
+) -> None:
+    talk, shelf = small(1_200), Shelf()
+    talk.pipeline.tools = shelf_tools(shelf)
+    talk.pipeline.limits = msgspec.structs.replace(talk.pipeline.limits, recalled=500)
+    recalled = Recollection(text="user: " + "r" * 300)
+    talk.pipeline.retriever = cast("Retriever", FakeRetriever(recalled))
+    talk.say("x" * 200, "y" * 200)
+    shelf += ["z" * 90] * 9
+    looks = [calling(("look", {"from": str(at)})) for at in range(7)]
+    tools = talk.say("look everywhere", *looks, "done").prompt.sections[3]
+    assert tools.name == "tools"
+    for sent in talk.model.sent:
+        tokens = sum(message_tokens(one, len) for one in sent)
+        assert tokens + REPLY_PRIMER + tools.tokens + 100 <= 1_200
+    # The oldest rounds make room for the last, whose call and result are always there.
+    assert [one.role for one in talk.model.sent[-1]].count("tool") < len(looks)
+    for sent in talk.model.sent[2:]:
+        question = next(one for one in reversed(sent) if one.role == "user")
+        assert recalled.text in question.text
+        assert "look everywhere" in question.text
+        assert [one.role for one in sent[-2:]] == ["assistant", "tool"]
+
+
+def test_long_arguments_are_sent_again_short_and_their_turn_is_not_lost(
+    talk: Talk, shelf: Shelf
+) -> None:
+    talk.say("go", calling(("put", {"thing": "x" * 5_000})), "done")
+    assert shelf == [f"1 {'x' * 5_000} (s1.1)"]
+    talk.say("and now?", "nothing")
+    assert [one.role for one in talk.model.sent[-1]] == [
+        "system", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+    for sent in talk.model.sent[1:]:
+        (call,) = sent[2].tool_calls
+        assert LONGEST_ARGUMENTS - 50 < len(call.arguments) <= LONGEST_ARGUMENTS
+        assert json.loads(call.arguments)["shortened"].startswith('{"thing": "xxx')
+    assert "x" * 5_000 in talk.session.history[1].tool_calls[0].arguments
+
+
+@pytest.mark.parametrize(("spare", "offered"), [(0, True), (-1, False)])
+def test_in_a_narrow_window_the_conversation_goes_before_tools(
+    talk: Talk, shelf: Shelf, spare: int, offered: bool
+) -> None:
+    tokens = len("put drop look break_asking break_doing") + TOOLS_OVERHEAD
+    window = MOST_FOR_TOOLS * tokens + spare
+    talk.pipeline.limits = msgspec.structs.replace(LIMITS, window=window, reply=10)
+    prompt = talk.say("hi").prompt
+    assert bool(prompt.tools) is offered
+    sizes = {section.name: section.tokens for section in prompt.sections}
+    assert sizes["tools"] == (tokens if offered else 0)
+    talk.say("ho")
+    assert talk.events.count(Notice(WITHOUT_TOOLS)) == (0 if offered else 1)
+
+
+def test_going_without_tools_is_said_again_after_there_were_some(talk: Talk, shelf: Shelf) -> None:
+    for window, told in ((160, 1), (10_000, 1), (160, 2)):
+        talk.pipeline.limits = msgspec.structs.replace(LIMITS, window=window, reply=10)
+        talk.say("hi", "ho")
+        assert talk.events.count(Notice(WITHOUT_TOOLS)) == told
+
+
+def test_a_talk_that_has_no_tools_says_nothing_of_them(talk: Talk) -> None:
+    talk.say("hi", "ho")
+    assert talk.events == [TextArrived("ho")]
+
+
 def test_a_claim_without_a_write_is_found_out(talk: Talk, shelf: Shelf) -> None:
     claim = "I've added it to your calendar."
     assert talk.say("add it", claim).only_claimed
@@ -876,6 +960,23 @@ def test_a_session_that_can_not_be_written_to_has_nothing_carried_out(
     with pytest.raises(SessionChanged):
         run_turn("go", talk.session, talk.pipeline, talk.events.append, confirm=agree)
     assert shelf == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_session_that_another_process_changed_asks_the_model_nothing(
+    talk: Talk, again: bool
+) -> None:
+    with pytest.raises(TimedOut):
+        talk.say("hello?", failing(TimedOut("No answer in time.")))
+    unanswered, path = talk.session.unanswered, talk.session.path
+    assert unanswered is not None
+    assert path is not None
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.raises(SessionChanged, match="/session switch s1 reads it anew"):
+        run_turn(
+            unanswered if again else "and now?", talk.session, talk.pipeline, talk.events.append
+        )
+    assert len(talk.model.sent) == 1
 
 
 def test_a_change_that_failed_is_said_to_the_user(talk: Talk, shelf: Shelf) -> None:

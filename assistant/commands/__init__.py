@@ -6,7 +6,9 @@ from assistant.commands import (
     compaction,
     context_window,
     facts,
+    forget,
     general,
+    going_back,
     history,
     memos,
     recall,
@@ -19,6 +21,8 @@ from assistant.commands.registry import CommandRegistry
 GROUPS = (
     session.group,
     history.group,
+    going_back.group,
+    forget.group,
     schedule.group,
     memos.group,
     facts.group,

@@ -16,7 +16,10 @@ group = CommandGroup("Context window")
 def show_context(context: CommandContext, argument: str) -> Output:
     """Show what the last prompt was made of, against the model's window."""
     if context.last_turn is None:
-        return Text("Nothing was sent in this session since it was opened. Ask something first.")
+        return Text(
+            "Nothing was sent in this session since it was opened, or it was undone. Ask something "
+            "first."
+        )
     turn = context.last_turn
     prompt, reply = turn.prompt, turn.reply
     shares = [

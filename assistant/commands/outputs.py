@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from assistant.messages import Message
+from assistant.messages import Content, Message
 
 
 def local_time(moment: datetime | None) -> str:
@@ -73,18 +73,33 @@ class Transcript(msgspec.Struct, frozen=True):
     note: str = ""
     failures: dict[int, str] = {}
     """Turns whose reply failed, and why."""
+    undone: frozenset[int] = frozenset()
+    """Turns that are no part of the conversation any more."""
 
 
 class Ask(msgspec.Struct, frozen=True):
     """Ask the model this saved message, which has no reply yet."""
 
     message: Message
+    model: str | None = None
+    """Another one of the same endpoint, for this turn."""
 
 
 class Say(msgspec.Struct, frozen=True):
     """Say this to the model, as the user."""
 
+    content: Content
+    model: str | None = None
+    """Another one of the same endpoint, for this turn."""
+    without_reply: Callable[[], Output] | None = None
+    """Runs when no reply came of it."""
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A text that the user may change in an editor; `then` gets what they make of it."""
+
     text: str
+    then: Callable[[str], Output]
 
 
 class Confirm(msgspec.Struct, frozen=True):
@@ -92,6 +107,32 @@ class Confirm(msgspec.Struct, frozen=True):
 
     question: str
     then: Callable[[], Output]
+    otherwise: Callable[[], Output] | None = None
+    """Runs when it is no; without it nothing is changed."""
+    shown: Text | None = None
+    """What the question is about, shown before it."""
+    word: str = ""
+    """What has to be typed out for a yes, where a slip of the finger would cost too much."""
+    aside: Literal["", "entries", "exports"] = ""
+    """Of a question beside the main one: what it is about."""
+
+
+class Choose(msgspec.Struct, frozen=True):
+    """Things to choose from; `then` gets the places of those that were chosen."""
+
+    title: str
+    items: Sequence[str]
+    marked: Sequence[int]
+    """The places of those that are chosen unless the user says otherwise."""
+    then: Callable[[Sequence[int]], Output]
+    question: str = "Which? Enter for those marked, or 1,3-5, all, none: "
+
+    def lines(self) -> Sequence[str]:
+        """The things, numbered, with their marks."""
+        return [
+            f"[{'x' if place in self.marked else ' '}] {place + 1}  {item}"
+            for place, item in enumerate(self.items)
+        ]
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -106,4 +147,6 @@ class Quit(msgspec.Struct, frozen=True):
     """Leave the program."""
 
 
-Output: TypeAlias = Text | Table | Bar | Transcript | Ask | Say | Confirm | Work | Quit
+Output: TypeAlias = (
+    Text | Table | Bar | Transcript | Ask | Say | Edit | Confirm | Choose | Work | Quit
+)

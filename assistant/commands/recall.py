@@ -21,6 +21,10 @@ LOOK_EVERY = 0.2
 #: Characters of an exchange in a list.
 EXCERPT = 70
 
+NOTHING_ASKED = (
+    "Nothing was asked in this session since it was opened, or it was undone. Ask something first."
+)
+
 PREPARING = ("opening", "catching up")
 
 
@@ -46,7 +50,7 @@ def why(context: CommandContext, argument: str) -> Output:
     """
     turn = context.last_turn
     if turn is None:
-        return Text("Nothing was asked in this session since it was opened. Ask something first.")
+        return Text(NOTHING_ASKED)
     prompt = turn.prompt
     mark = "" if prompt.exact else "~"
     sections = " · ".join(
@@ -77,7 +81,11 @@ def search(context: CommandContext, argument: str) -> Output:
     return Table(
         ("turn", "when", "words"),
         [
-            (one.exchange.id, local_time(one.exchange.ts), one.excerpt)
+            (
+                f"{one.exchange.id} (undone)" if one.exchange.undone else one.exchange.id,
+                local_time(one.exchange.ts),
+                one.excerpt,
+            )
             for one in found[:FOUND_SHOWN]
         ],
         note=f"{more} /session switch <id> opens a session.".strip(),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from assistant.commands.context import CommandContext
+from assistant.commands.exports import export
 from assistant.commands.outputs import (
     Confirm,
     Output,
@@ -29,7 +31,8 @@ VERBS = {
     "rename": "give this session a title",
     "delete": "delete a session for good",
     "info": "about this session",
-    "fork": "go on in a copy of this session",
+    "fork": "go on in a copy of this session, or of it up to a turn",
+    "export": "write this session to a file: Markdown, or JSON to a .json",
 }
 
 
@@ -43,13 +46,16 @@ def _complete(context: CommandContext, typed: str) -> Iterable[tuple[str, str]]:
 
 
 @group.command(
-    "session", "[list | new | switch | rename | delete | info | fork]", complete=_complete
+    "session",
+    "[list | new | switch | rename | delete | info | fork | export]",
+    complete=_complete,
 )
 def session(context: CommandContext, argument: str) -> Output:
-    """List, start, switch, rename, delete or copy sessions.
+    """List, start, switch, rename, delete, copy or export sessions.
 
     /session alone lists them. switch and delete take an id, the unique start of one, or a title;
-    rename takes the new title.
+    rename takes the new title; fork takes the turn that the copy ends with, if not the last.
+    export takes the path to write to, else it is <id>.md in this folder.
     """
     verb, _, rest = argument.partition(" ")
     rest = rest.strip()
@@ -68,9 +74,11 @@ def session(context: CommandContext, argument: str) -> Output:
         case "delete":
             return _delete(context, rest)
         case "info":
-            return Text(info_text(context.session))
+            return Text(info_text(context.session, context.store.forks(context.session.id)))
         case "fork":
-            return _fork(context)
+            return fork_session(context, rest)
+        case "export":
+            return export(context, rest)
         case _:
             raise UsageError(f"/session does not know “{verb}”.")
 
@@ -141,17 +149,27 @@ def _delete(context: CommandContext, reference: str) -> Output:
     )
 
 
-def _fork(context: CommandContext) -> Output:
+def fork_session(context: CommandContext, turn: str) -> Output:
+    """Go on in a copy of the session at hand; where a turn is named, of what led to it."""
     source = context.session
     if source.private:
         raise UsageError("A private session can't be copied: it leaves no trace.")
-    context.switch_to(context.store.fork(source))
-    done = f"You go on in a copy, {context.session.id}; {source.id} stays as it is."
+    at = turn_number(turn) if turn else None
+    context.switch_to(context.store.fork(source, at))
+    upto = "" if at is None else f" up to turn {at}"
+    done = f"You go on in a copy{upto}, {context.session.id}; {source.id} stays as it is."
     return Text("\n".join([done, *context.session.notices]))
 
 
-def info_text(session: Session) -> str:
-    """A session's facts, a line each."""
+def turn_number(text: str) -> int:
+    """The turn that a person names. Raises UsageError."""
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise UsageError(f"“{text}” is no number of a turn.")
+    return int(text)
+
+
+def info_text(session: Session, forks: Sequence[str]) -> str:
+    """A session's facts, a line each; `forks` are the copies that were made of it."""
     where = str(session.path) if session.path else "in memory only (private)"
     lines = [
         f"Id: {session.id}",
@@ -161,8 +179,13 @@ def info_text(session: Session) -> str:
     ]
     if session.summary:
         lines.append(f"Summary: stands for the first {session.summarized} messages (/compact show)")
+    if session.undone:
+        lines.append(f"Undone: {count_text(len(session.undone), 'turn')} (/history all)")
     if session.forked_from:
-        lines.append(f"Copied from: {session.forked_from}")
+        upto = "" if session.forked_at is None else f", up to turn {session.forked_at}"
+        lines.append(f"Copied from: {session.forked_from}{upto}")
+    if forks:
+        lines.append(f"Copies: {', '.join(forks)}")
     if session.read_only:
         lines.append("Open for reading only.")
     if session.unsaved:

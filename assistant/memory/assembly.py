@@ -322,13 +322,23 @@ def _sendable(history: History, rejected: Collection[int], most_messages: int) -
 
 
 def _shortened(history: History, turn: range, room: int, counter: TokenCounter) -> Fitted:
-    """One turn that does not fit whole, with its longest text cut to what is left."""
+    """One turn that does not fit whole, with its longest text cut to what is left.
+
+    Its calls are counted as they are sent, with short arguments.
+    """
+    count = counter.count
 
     def shorten(message: Message, tokens: int) -> tuple[Message, int]:
-        short = shorten_message(message, tokens, counter.count)
-        return short, message_tokens(short, counter.count)
+        short = shorten_message(message, tokens, count)
+        return short, message_tokens(short, count)
 
-    return fit_tokens(history.picked(turn), room, shorten=shorten)
+    saved = history.slice(turn)
+    sent = [_with_short_arguments(one) for one in saved]
+    tokens = [
+        message_tokens(short, count) if short is not one else history.tokens(range(at, at + 1))
+        for at, one, short in zip(turn, saved, sent, strict=True)
+    ]
+    return fit_tokens(History.of(sent, tokens), room, shorten=shorten)
 
 
 def with_time(question: Message, now: datetime) -> Message:
@@ -373,12 +383,13 @@ def _with_short_arguments(message: Message) -> Message:
 
 
 def _short(call: ToolCall) -> ToolCall:
+    """A call with LONGEST_ARGUMENTS characters of arguments at most; shortened ones are JSON."""
     if len(call.arguments) <= LONGEST_ARGUMENTS:
         return call
     start = clean_text(call.arguments[:LONGEST_ARGUMENTS])
-    return msgspec.structs.replace(
-        call, arguments=msgspec.json.encode({"shortened": start}).decode()
-    )
+    while len(short := msgspec.json.encode({"shortened": start}).decode()) > LONGEST_ARGUMENTS:
+        start = start[: len(start) * LONGEST_ARGUMENTS // len(short)]
+    return msgspec.structs.replace(call, arguments=short)
 
 
 def _joined(messages: Iterable[Message]) -> list[Message]:

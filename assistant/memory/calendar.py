@@ -22,6 +22,7 @@ from assistant.memory.calendar_index import (
     digest_of,
     home_name,
     keep_index,
+    last_erasure,
     make_index,
     read_index,
 )
@@ -61,12 +62,20 @@ HOUR = timedelta(hours=1)
 
 _EMPTY = ("BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//assistant//calendar//EN", "END:VCALENDAR")
 _ID_LETTERS = 4
+_UID_BYTES = 8
 #: Bytes that take the place of those from one offset to another.
 _Edit: TypeAlias = tuple[int, int, bytes]
 #: A component as it was: in which VCALENDAR of the file, and its bytes.
 _Kept: TypeAlias = tuple[int, bytes]
 #: Fields that are text, and the properties they are written to.
 _TEXTS = (("title", "SUMMARY"), ("location", "LOCATION"), ("notes", "DESCRIPTION"))
+
+
+def uid_letters() -> str:
+    """Random letters: other programs take two events with one UID for the same event."""
+    import secrets  # here, because the prompt need not wait for them
+
+    return secrets.token_hex(_UID_BYTES)
 
 
 class CalendarFile:
@@ -77,14 +86,19 @@ class CalendarFile:
     """
 
     def __init__(
-        self, path: Path, clock: Callable[[], datetime], new_id: Callable[[], str]
+        self,
+        path: Path,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+        new_uid: Callable[[], str] = uid_letters,
     ) -> None:
         """`clock` tells the time in the user's zone; `new_id` gives ids that end in random letters,
-        each another one.
+        each another one. `new_uid` gives letters that no other calendar has.
         """
         self._path = path
         self._clock = clock
         self._new_id = new_id
+        self._new_uid = new_uid
         self._lock = threading.RLock()
         self._book: CalendarBook | None = None
         self._data = b""
@@ -111,6 +125,11 @@ class CalendarFile:
         """Events with all the words of `query` in title, place or notes, in order of start."""
         with self._lock:
             return self._read().search(query, start, end, self._clock())
+
+    def all(self) -> Sequence[Event]:
+        """Every event, and every occurrence that was changed, as they stand in the file."""
+        with self._lock:
+            return self._read().all()
 
     def get(self, event_id: str) -> Event:
         """An event, or one occurrence of it, by its id. Raises NoSuchEntry."""
@@ -371,11 +390,14 @@ class CalendarFile:
         after = book.find(after_id).event if after_id else None
         series = book.series.get(uid, Series())
         now = self._blocks(series)
+        erased = last_erasure(self._path)
 
         def undo() -> None:
             with self._writing() as book:
                 series = book.series.get(uid, Series())
-                if self._blocks(series) != now or not book.index.ends:
+                # Of one that is not there, only this tells whether it was to be erased since.
+                gone = not now and last_erasure(self._path) != erased
+                if self._blocks(series) != now or gone or not book.index.ends:
                     raise EntryChanged(
                         "The event was changed since, so this was not taken back. Nothing was "
                         "changed."
@@ -435,6 +457,10 @@ class CalendarFile:
             ) from error
         if data:
             keep_index(self._index_path, index)
+            # What was erased meanwhile must not stand there for longer than this.
+            with contextlib.suppress(OSError):
+                if self._path.read_bytes() != data:
+                    self._index_path.unlink(missing_ok=True)
         return index
 
     @property
@@ -482,15 +508,15 @@ class CalendarFile:
         return f"{self._clock().astimezone(UTC):%Y%m%dT%H%M%SZ}"
 
     def _unused_uid(self, book: CalendarBook) -> str:
+        """A UID that begins with a short id no other event here has."""
         used = {short_id(uid) for uid in book.series}
         letters = ""
         for draws in itertools.count():
-            whole = self._new_id().lower()
-            drawn = re.sub(r"[^a-z0-9]", "", whole)[-_ID_LETTERS:]
+            drawn = re.sub(r"[^a-z0-9]", "", self._new_id().lower())[-_ID_LETTERS:]
             letters = letters + drawn if draws > _ID_LETTERS else drawn
             if f"e{letters}" not in used:
                 break
-        return f"e{letters}.{re.sub(r'[^a-z0-9-]', '', whole)}@assistant"
+        return f"e{letters}.{self._new_uid()}@assistant"
 
 
 def _is_one_occurrence(found: Found, scope: Scope | None) -> bool:

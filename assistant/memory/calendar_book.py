@@ -106,6 +106,14 @@ class CalendarBook:
                 found.append(event)
         return sorted(found, key=lambda one: (one.start, one.end, one.title))
 
+    def all(self) -> Sequence[Event]:
+        """Every event, and every occurrence that was changed, as they stand in the file."""
+        return [
+            self.event(one)
+            for series in self.series.values()
+            for one in (*([series.master] if series.master else []), *series.changed)
+        ]
+
     def find(self, event_id: str) -> Found:
         """What an id names. Raises NoSuchEntry."""
         name, _, day = event_id.strip().lower().partition("@")

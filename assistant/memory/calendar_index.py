@@ -73,6 +73,19 @@ def keep_index(path: Path, index: CalendarIndex) -> None:
         write_atomically(path, msgspec.json.encode(index))
 
 
+def erasure_mark(path: Path) -> Path:
+    """Where the number of the last erasure stands that looked at a calendar."""
+    return path.with_name(f".{path.name}.erased")
+
+
+def last_erasure(path: Path) -> bytes:
+    """That number; empty when nothing was erased yet."""
+    try:
+        return erasure_mark(path).read_bytes()
+    except OSError:
+        return b""
+
+
 def make_index(data: bytes, home: tzinfo, known: CalendarIndex | None) -> CalendarIndex:
     """Read the components of a file, those that `known` has not read already.
 

@@ -36,6 +36,8 @@ class CompactionPlan(msgspec.Struct, frozen=True):
 
     covered: range
     kept: range
+    last: int = 0
+    """Id of the last message covered: that it is still there says that the plan still holds."""
 
 
 def plan_by_count(

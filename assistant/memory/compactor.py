@@ -18,7 +18,7 @@ from assistant.memory.compaction_plan import (
     plan_all,
     plan_compaction,
 )
-from assistant.memory.session import Session
+from assistant.memory.session import WENT_BACK, Session, messages_summarized
 from assistant.memory.token_budget import History, message_tokens
 from assistant.messages import Kind, Message, Summary
 from assistant.protocols import TokenCounter
@@ -128,7 +128,7 @@ class Compactor:
         if planned is None:
             return None
         cut = sendable[planned.kept.start]
-        return CompactionPlan(range(start, cut), range(cut, len(history)))
+        return CompactionPlan(range(start, cut), range(cut, len(history)), history[cut - 1].id)
 
     def given_up(self, session: Session) -> bool:
         """Whether so many attempts failed that only `/compact` tries again."""
@@ -245,10 +245,13 @@ class Compactor:
             self._busy.release()
 
     def _compact(self, session: Session, plan: CompactionPlan, instructions: str) -> Compacted:
-        if plan.covered.start != session.summarized:
-            raise CompactionStopped("Another summary came first. Nothing was changed.")
+        # Each looked at once: the user may go back at any moment.
         history, previous, count = session.history, session.summary, self._counter.count
+        if plan.covered.start != messages_summarized(history, previous):
+            raise CompactionStopped("Another summary came first. Nothing was changed.")
         covered = history.slice(plan.covered)
+        if not covered or covered[-1].id != plan.last:
+            raise CompactionStopped(WENT_BACK)
         before = history.tokens(plan.covered) + summary_tokens(previous, count)
         try:
             summary = self._summarizer.summarize(said(session, covered), previous, instructions)
@@ -267,15 +270,17 @@ class Compactor:
         except CompactionError as error:
             self._attempts[session.id] = self._attempts.get(session.id, 0) + 1
             if self.given_up(session):
-                raise CompactionError(f"{error} {self._what_fills(session)}") from error
+                raise CompactionError(f"{error} {self._what_fills(session)}".rstrip()) from error
             raise
         self._attempts.pop(session.id, None)
         return Compacted(summary, len(covered), before, after)
 
     def _what_fills(self, session: Session) -> str:
-        """What a user should know when summarizing is given up."""
+        """What a user should know when summarizing is given up; empty once they went back."""
         history = session.history
         recent = range(session.summarized, len(history))
+        if not recent:
+            return ""
         largest = max(recent, key=lambda at: history.tokens(range(at, at + 1)))
         tokens = history.tokens(range(largest, largest + 1))
         return (

@@ -6,13 +6,14 @@ import contextlib
 import errno
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Generic, TypeVar
+from typing import BinaryIO, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from assistant.errors import NotSaved
+from assistant.memory.erasures import remove_file, replace_file
 from assistant.memory.session_log import UNREADABLE
 from assistant.memory.shared_file import LOCK_TIMEOUT, not_saved, unreadable, write_lock
 
@@ -21,6 +22,11 @@ FORMAT_VERSION = 1
 COMPARED = 64
 
 R = TypeVar("R")
+
+#: What is made of a record: None takes it out, itself leaves its line byte for byte as it is.
+Change: TypeAlias = Callable[[R], R | None]
+#: Whether a line that is no record goes.
+Goes: TypeAlias = Callable[[bytes], bool]
 
 
 class _Version(msgspec.Struct):
@@ -31,7 +37,7 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 
 class EntryLog(Generic[R]):
-    """The records of one file, in order. Nothing is ever taken out of it here.
+    """The records of one file, in order. Nothing is taken out of it but by `rewrite`.
 
     Each line is one record with `v` and what the record's type encodes. A line that can't be read
     stays where it is and is passed over (`skipped`); a file of a newer version is only read. A
@@ -99,20 +105,60 @@ class EntryLog(Generic[R]):
         """
         with self.exclusively():
             self._catch_up()
-            if self.newer:
-                raise NotSaved(
-                    f"Nothing was saved: {self._path.name} was written by a newer version of the "
-                    "program and is only read. Update the program."
-                )
-            lines = b"".join(
-                b'{"v":%d,' % FORMAT_VERSION + msgspec.json.encode(record)[1:] + b"\n"
-                for record in records
-            )
+            self._require_ours()
             try:
-                self._write(lines)
+                self._write(b"".join(map(_encoded, records)))
             except OSError as error:
                 raise not_saved(self._path, error) from error
             self._catch_up()
+
+    def rewrite(self, change: Change[R], goes: Goes) -> None:
+        """Put a file of what `change` makes of each record in this one's place, in one step.
+
+        Lines that are no record stay as they are unless `goes` says otherwise. Other processes
+        read the new file anew when they look next. Raises what `append` does.
+        """
+        with self.exclusively():
+            self._catch_up()
+            self._require_ours()
+            lines = list(self._changes(change, goes))
+            if any(new is not line for line, new in lines):
+                replace_file(self._path, b"".join(new for _, new in lines))
+            self._catch_up()
+
+    def touched(self, change: Change[R], goes: Goes) -> int:
+        """How many lines of the file, as it is now, `rewrite` would change or take out."""
+        return sum(new is not line for line, new in self._changes(change, goes))
+
+    def remove(self) -> None:
+        """Delete the file. Raises NotSaved."""
+        with self.exclusively():
+            remove_file(self._path)
+            self._catch_up()
+
+    def _changes(self, change: Change[R], goes: Goes) -> Iterator[tuple[bytes, bytes]]:
+        """Each line with its newline, and what takes its place: itself, or nothing."""
+        try:
+            *lines, rest = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+        for line in [*(line + b"\n" for line in lines), rest]:
+            try:
+                record = self._decoder.decode(line)
+            except UNREADABLE:
+                yield line, (b"" if line and goes(line) else line)
+                continue
+            new = change(record)
+            yield line, (line if new is record else b"" if new is None else _encoded(new))
+
+    def _require_ours(self) -> None:
+        if self.newer:
+            raise NotSaved(
+                f"Nothing was saved: {self._path.name} was written by a newer version of the "
+                "program and is only read. Update the program."
+            )
 
     def _write(self, lines: bytes) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
@@ -187,6 +233,10 @@ class EntryLog(Generic[R]):
             self.generation += 1
         self._records, self._read, self._read_last, self._mark = [], 0, b"", None
         self.skipped, self.newer = 0, False
+
+
+def _encoded(record: object) -> bytes:
+    return b'{"v":%d,' % FORMAT_VERSION + msgspec.json.encode(record)[1:] + b"\n"
 
 
 def _version_of(line: bytes) -> int:

@@ -327,7 +327,9 @@ class Facts:
                         self._index.drop(gone)
                 for fact in record.restored:
                     self._put(fact)
-                self._undecided.update(dict.fromkeys(record.reopened))
+                self._undecided.update(
+                    dict.fromkeys(one for one in record.reopened if one in self._proposals)
+                )
             case ProposalRecord(proposal=proposal):
                 self._proposals[proposal.id] = proposal
                 self._undecided[proposal.id] = None
@@ -433,10 +435,18 @@ class Facts:
                         "It was changed since, so it can't be taken back. Nothing was changed; "
                         "/memory history shows how it is now."
                     )
-                self._append(UndoneRecord(self._times.now(), gone, restored, reopened))
+                # What was erased meanwhile is named no more.
+                there = tuple(map(self._without_erased, restored))
+                waiting = tuple(one for one in reopened if one in self._proposals)
+                self._append(UndoneRecord(self._times.now(), gone, there, waiting))
 
         now_before = before if before is None or not gone else changed[before.id]
         return Written(now_before, changed[after.id], undo)
+
+    def _without_erased(self, fact: Fact) -> Fact:
+        if fact.replaced_by is None or fact.replaced_by in self._facts:
+            return fact
+        return msgspec.structs.replace(fact, replaced_by="")
 
     def _placed(self, fact: Fact, named: Fact | None) -> tuple[Fact, list[Fact]]:
         """A fact in its place among those on the same thing, and those that end with it.

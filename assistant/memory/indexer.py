@@ -3,6 +3,10 @@
 The logs are the truth and the index is derived from them. One thread writes to it, the worker's.
 Whatever goes wrong with it, the conversation goes on and the log has every word: the next
 comparison puts into the index what it misses.
+
+A log may be rewritten at any time, here or by another process, because something in it is erased.
+What was read before that must not get into the index after it: each write is held against the logs
+as they are just before it, and once more after it.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from assistant.errors import (
     MemoryIndexError,
 )
 from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import UNREADABLE
 from assistant.memory.session_store import FileState, SessionStore
 from assistant.messages import Exchange
@@ -89,6 +94,14 @@ class _Kept(msgspec.Struct):
     sessions: dict[str, _Verified] = {}
 
 
+class _Read(msgspec.Struct):
+    """Sessions as they were when exchanges of theirs were read."""
+
+    files: dict[str, FileState | None]
+    since: dict[str, Mapping[str, str]] = {}
+    """Of sessions that have changed since: the digest of each exchange they have now, by its id."""
+
+
 _kept_decoder = msgspec.json.Decoder(_Kept)
 
 
@@ -149,6 +162,12 @@ class Indexer:
         """Finished turns that wait for the worker to add them."""
         self._progress = threading.Condition()
         """Tells whoever waits in `searchable` that something was done."""
+        self._acting = threading.RLock()
+        """Held by whoever opens, closes or writes the index: the worker, or an erase."""
+        self._steps: Iterator[None] | None = None
+        """What is being caught up with; steps of anything else go no further."""
+        self._again = False
+        """Whether something changed while it was caught up with."""
         self._settled = threading.Event()
         """Set once the first attempt to open is over, whatever came of it."""
         if off:
@@ -159,6 +178,11 @@ class Indexer:
     @property
     def state(self) -> State:
         return self._state
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has the index."""
+        return self._index is not None
 
     def searchable(self, patience: float) -> MemoryIndex | None:
         """The index, when everything is in it that should be.
@@ -203,7 +227,7 @@ class Indexer:
         if self._state != "ready" or sign == self._seen:
             return
         self._seen = sign
-        if any(name != self._live for name in self._changed()):
+        if self._gone() or any(name != self._live for name in self._changed()):
             self.refresh()
 
     def _leave_sign(self) -> None:
@@ -243,7 +267,8 @@ class Indexer:
         if self._state in ("ready", "catching up"):
             with self._progress:
                 self._to_add += 1
-            self._submit("index an exchange", lambda: self._add(exchange))
+            read = _Read({exchange.session: self._store.state(exchange.session)})
+            self._submit("index an exchange", lambda: self._add(exchange, read))
         else:
             self.start()
 
@@ -264,9 +289,12 @@ class Indexer:
 
         Until that is done nothing is searched in the index.
         """
-        if self._state == "ready":
+        with self._progress:
+            self._again = True
+            if self._state != "ready":
+                return
             self._state = "catching up"
-            self._submit("catch up with the logs", lambda: self._run(self._catching_up()))
+        self._submit("catch up with the logs", self._catch_up)
 
     def start_over(self) -> None:
         """Delete the index and make it again from the logs, in the background."""
@@ -277,6 +305,29 @@ class Indexer:
         self._state, self._indexed = "catching up", 0
         self._to_do = sum(info.turns for info in self._store.list())
         self._submit("make the index anew", self._discard)
+
+    def erase(self, ids: Sequence[str] | None) -> None:
+        """Have rows, or all, gone from the disk when this returns.
+
+        The index is closed for it, and opened and compared with the logs again in the background:
+        what stays but had to go with them comes back from there. Waits for the step that the worker
+        is in; Ctrl-C meanwhile leaves it to the worker. Raises MemoryIndexError when nothing could
+        be done: IndexLocked when another process has it open.
+        """
+        self._leave_sign()
+        try:
+            with self._acting:
+                self._erase(ids)
+        except KeyboardInterrupt:
+            self._submit("erase from the index", lambda: self._erase_later(ids))
+
+    def finish_step(self) -> None:
+        """Wait for the step that the worker is in; later ones see the logs as they are now.
+
+        What was read before, and vectors of it, is used up then.
+        """
+        with self._acting:
+            pass
 
     def stop(self) -> None:
         """Go no further with catching up. What is in the index stays; a later start goes on."""
@@ -296,17 +347,18 @@ class Indexer:
     # --- on the worker --------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if self._index is not None or self._stopped.is_set():
-            return
-        try:
-            self._opened()
-        except Exception as error:
-            self._failed(error)
-        else:
-            self._state, self._detail = "catching up", ""
-            self._run(self._catching_up())
-        finally:
-            self._settled.set()
+        with self._acting:
+            if self._index is not None or self._stopped.is_set():
+                return
+            try:
+                self._opened()
+            except Exception as error:
+                self._failed(error)
+            else:
+                self._state, self._detail = "catching up", ""
+                self._catch_up()
+            finally:
+                self._settled.set()
 
     def _opened(self) -> None:
         name, dimension = self._vectors()
@@ -367,31 +419,77 @@ class Indexer:
         self._open()
 
     def _discard(self) -> None:
+        with self._acting:
+            self._shut()
+            try:
+                discarded = self._home.discard()
+            except MemoryIndexError as error:
+                self._failed(error)
+                return
+            self._set_aside = False
+            self._emptying = not discarded
+            self._forget_kept()
+            self._open()
+
+    def _shut(self) -> None:
+        """Close the index; nothing that was read from it, or for it, is used any more."""
+        self._steps, self.statistics = None, None
         self._close_index()
-        try:
-            discarded = self._home.discard()
-        except MemoryIndexError as error:
-            self._failed(error)
-            return
-        self._set_aside = False
-        self._emptying = not discarded
+
+    def _forget_kept(self) -> None:
         with contextlib.suppress(OSError):
             self._kept_path.unlink(missing_ok=True)
-        self._open()
+
+    def _erase(self, ids: Sequence[str] | None) -> None:
+        was_open = self._index is not None
+        try:
+            # Half closed it would keep its lock.
+            with interrupts_held():
+                self._shut()
+            if not self._home.erase(ids):
+                self._forget_kept()
+        except MemoryIndexError as error:
+            if was_open:
+                self._failed(error)
+            raise
+        except KeyboardInterrupt:
+            self._open_again(was_open)
+            raise
+        self._open_again(was_open)
+
+    def _open_again(self, was_open: bool) -> None:
+        if was_open and not self._stopped.is_set():
+            self._state, self._indexed = "catching up", 0
+            self._to_do = sum(info.turns for info in self._store.list())
+            self._submit("make the index anew", self._open)
+
+    def _erase_later(self, ids: Sequence[str] | None) -> None:
+        with self._acting:
+            try:
+                self._erase(ids)
+            except MemoryIndexError as error:
+                log.warning("Nothing was erased from the index: %s", error)
+
+    def _catch_up(self) -> None:
+        self._steps = self._catching_up()
+        self._run(self._steps)
 
     def _run(self, steps: Iterator[None]) -> None:
         """One step now, the next when the worker has done what came in between."""
-        if self._stopped.is_set():
-            self._not_open("unavailable", STOPPED)
-            return
-        try:
-            next(steps)
-        except StopIteration:
-            return
-        except Exception as error:
-            self._failed(error)
-        else:
-            self._submit("catch up with the logs", lambda: self._run(steps))
+        with self._acting:
+            if steps is not self._steps:
+                return
+            if self._stopped.is_set():
+                self._not_open("unavailable", STOPPED)
+                return
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            except Exception as error:
+                self._failed(error)
+            else:
+                self._submit("catch up with the logs", lambda: self._run(steps))
 
     def _failed(self, error: Exception) -> None:
         """Whatever failed, the next try starts from the comparison with the logs again."""
@@ -416,24 +514,25 @@ class Indexer:
     def _catching_up(self) -> Iterator[None]:
         """Put into the index what the logs have and it hasn't, the newest sessions first."""
         assert self._index is not None
-        # Again for what was said meanwhile, until nothing was.
-        while changed := self._changed():
-            yield from self._compare(changed)
-        files = self._store.files()
-        self._kept.sessions = {
-            name: one for name, one in self._kept.sessions.items() if name in files
-        }
-        expected = sum(one.exchanges for one in self._kept.sessions.values())
-        if self._index.count() != expected:
-            yield from self._compare_all()
-        self._write_kept()
-        self._flush()
-        self._indexed = self._index.count()
-        self._gather()
-        self._seen = self._seen or self._sign()
-        with self._progress:
-            self._state, self._to_do = "ready", 0
-            self._progress.notify_all()
+        while True:
+            self._again = False
+            # Again for what was said meanwhile, until nothing was.
+            while changed := self._changed():
+                yield from self._compare(changed)
+            self._forget_gone()
+            expected = sum(one.exchanges for one in self._kept.sessions.values())
+            if self._index.count() != expected:
+                yield from self._compare_all()
+            self._write_kept()
+            self._flush()
+            self._indexed = self._index.count()
+            self._gather()
+            self._seen = self._seen or self._sign()
+            with self._progress:
+                if not self._again:
+                    self._state, self._to_do = "ready", 0
+                    self._progress.notify_all()
+                    return
 
     def _changed(self) -> dict[str, FileState]:
         """The sessions whose file is not as it was when all of it was indexed, newest first."""
@@ -444,28 +543,46 @@ class Indexer:
             if name not in verified or verified[name].file != files[name]
         }
 
+    def _gone(self) -> set[str]:
+        """The sessions that were indexed and whose file is not there any more."""
+        return set(self._kept.sessions) - self._store.files().keys()
+
+    def _forget_gone(self) -> None:
+        assert self._index is not None
+        gone = self._gone()
+        for names in _batches(sorted(gone), REMEMBERED_EVERY):
+            self._index.delete(list(self._index.digests(names)))
+        self._kept.sessions = {
+            name: one for name, one in self._kept.sessions.items() if name not in gone
+        }
+
     def _compare(self, sessions: Mapping[str, FileState]) -> Iterator[None]:
-        """Put in what the index misses of these sessions, many small ones in one step."""
+        """Put in what the index misses of these sessions, and take out what they don't have.
+
+        Many small ones are written in one step.
+        """
         assert self._index is not None
         turns = {info.id: info.turns for info in self._store.list()}
         self._to_do = sum(turns.get(name, 0) for name in sessions)
         empty = self._index.count() == 0
         missing: list[Exchange] = []
         compared: dict[str, _Verified] = {}
-        for name, file in sessions.items():
-            exchanges = self._store.exchanges(name)
-            rows = [] if empty else self._index.rows([one.id for one in exchanges])
-            known = {row.id: row.digest for row in rows}
-            missing += [one for one in exchanges if known.get(one.id) != digest(one)]
-            compared[name] = _Verified(file, len(exchanges))
-            if len(missing) >= STEP or len(compared) >= REMEMBERED_EVERY:
-                yield from self._settle(missing, compared)
-            self._to_do = max(0, self._to_do - turns.get(name, 0))
-        yield from self._settle(missing, compared)
+        for names in _batches(list(sessions), REMEMBERED_EVERY):
+            known = {} if empty else dict(self._index.digests(names))
+            for name in names:
+                exchanges = self._store.exchanges(name)
+                missing += [one for one in exchanges if known.pop(one.id, "") != digest(one)]
+                compared[name] = _Verified(sessions[name], len(exchanges))
+                if len(missing) >= STEP:
+                    yield from self._settle(missing, compared)
+                self._to_do = max(0, self._to_do - turns.get(name, 0))
+            if known:
+                self._index.delete(list(known))
+            yield from self._settle(missing, compared)
 
     def _settle(self, missing: list[Exchange], compared: dict[str, _Verified]) -> Iterator[None]:
         """Write what is missing, then remember that these sessions are in the index as they are."""
-        yield from self._put(missing)
+        yield from self._put(missing, _Read({name: one.file for name, one in compared.items()}))
         self._kept.sessions |= compared
         self._write_kept()
         missing.clear()
@@ -477,42 +594,67 @@ class Indexer:
         indexed = dict(self._index.digests())
         for name, file in sorted(self._store.files().items(), reverse=True):
             exchanges = self._store.exchanges(name)
-            yield from self._put(
-                [one for one in exchanges if indexed.pop(one.id, None) != digest(one)]
-            )
+            missing = [one for one in exchanges if indexed.pop(one.id, None) != digest(one)]
+            yield from self._put(missing, _Read({name: file}))
             self._kept.sessions[name] = _Verified(file, len(exchanges))
         if indexed:
             self._index.delete(list(indexed))
         self._write_kept()
 
-    def _put(self, exchanges: Sequence[Exchange]) -> Iterator[None]:
+    def _put(self, exchanges: Sequence[Exchange], read: _Read) -> Iterator[None]:
         """Write exchanges in small steps, so that other jobs get their turn between them."""
         for start in range(0, len(exchanges), STEP):
-            self._write(exchanges[start : start + STEP])
+            self._write(exchanges[start : start + STEP], read)
             self._indexed += len(exchanges[start : start + STEP])
             yield
 
-    def _add(self, exchange: Exchange) -> None:
-        try:
-            if self._index is not None:
-                self._write([exchange])
-                self._indexed = self._index.count()
-        except Exception as error:
-            self._failed(error)
-        finally:
-            with self._progress:
-                self._to_add -= 1
-                self._progress.notify_all()
+    def _add(self, exchange: Exchange, read: _Read) -> None:
+        with self._acting:
+            try:
+                if self._index is not None:
+                    self._write([exchange], read)
+                    self._indexed = self._index.count() if self._index else 0
+            except Exception as error:
+                self._failed(error)
+            finally:
+                with self._progress:
+                    self._to_add -= 1
+                    self._progress.notify_all()
 
-    def _write(self, exchanges: Sequence[Exchange]) -> None:
+    def _write(self, exchanges: Sequence[Exchange], read: _Read) -> None:
+        """Write those of the exchanges that are in the logs still, which `read` is about."""
         assert self._index is not None
+        exchanges = self._still_there(exchanges, read)
         rows = self._rows(exchanges)
+        # Making vectors takes a while.
+        there = {one.id for one in self._still_there(exchanges, read)}
+        rows = [row for row in rows if row.id in there]
+        if not rows:
+            return
         self._index.upsert(rows)
+        if len(self._still_there([one for one in exchanges if one.id in there], read)) < len(rows):
+            # Erased in just that moment, by an eraser that had no reason to wait for us.
+            self._erase([row.id for row in rows])
+            return
         self._unflushed += len(rows)
         if self.statistics is not None:
             self.statistics.add(rows)
         if self._unflushed >= FLUSH_EVERY:
             self._flush()
+
+    def _still_there(self, exchanges: Sequence[Exchange], read: _Read) -> Sequence[Exchange]:
+        """Those that the logs have as they are; a log that has changed is read again."""
+        for session in {one.session for one in exchanges}:
+            state = self._store.state(session)
+            if state != read.files.get(session):
+                there = self._store.exchanges(session)
+                read.files[session] = state
+                read.since[session] = {one.id: digest(one) for one in there}
+        return [
+            one
+            for one in exchanges
+            if one.session not in read.since or read.since[one.session].get(one.id) == digest(one)
+        ]
 
     def _rows(self, exchanges: Sequence[Exchange]) -> list[IndexRow]:
         texts = [one.text.strip() for one in exchanges]
@@ -546,6 +688,11 @@ class Indexer:
         with contextlib.suppress(OSError):
             make_folder(self._kept_path.parent)
             write_atomically(self._kept_path, msgspec.json.encode(self._kept))
+
+
+def _batches(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
 
 
 def digest(exchange: Exchange) -> str:

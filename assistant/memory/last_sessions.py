@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
 
+from assistant.memory.erasures import replace_file
 from assistant.memory.files import make_folder, write_atomically
 
 # Terminals come and go; only the latest are remembered.
@@ -48,6 +49,17 @@ class LastSessions:
         with contextlib.suppress(OSError):
             make_folder(self._path.parent)
             write_atomically(self._path, msgspec.json.encode(latest))
+
+    def of(self, sessions: Collection[str]) -> Collection[str]:
+        """Those of the sessions that are remembered for some terminal."""
+        return set(self._read().values()) & set(sessions)
+
+    def forget(self, sessions: Collection[str]) -> None:
+        """Remember these sessions for no terminal. Raises NotSaved."""
+        if self.of(sessions):
+            known = self._read()
+            kept = {key: one for key, one in known.items() if one not in sessions}
+            replace_file(self._path, msgspec.json.encode(kept))
 
     def _read(self) -> dict[str, str]:
         try:

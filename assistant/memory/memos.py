@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -141,6 +141,15 @@ class Memos:
         with self._lock:
             self._catch_up()
             return self._known(memo_id)
+
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """As MemoStore says."""
+        texts: dict[str, list[str]] = {}
+        for record in self._log.records():
+            if not isinstance(record, MemoDeleted):
+                said = [*([] if record.text is None else [record.text]), *(record.tags or ())]
+                texts.setdefault(record.id, []).extend(said)
+        return texts
 
     def search(
         self,

@@ -12,12 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from assistant.memory.files import make_folder, write_atomically
+from assistant.errors import NotSaved
+from assistant.memory.erasures import goes, remove_file, replace_file
+from assistant.memory.files import write_atomically
+from assistant.memory.shared_file import write_lock
 from assistant.messages import Message
+from assistant.protocols import Erasure, Match
 
 #: Promises that are kept, and for how long.
 MOST = 20
 LASTING = timedelta(days=14)
+
+WHAT = "the promises"
 
 
 class Promise(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -37,10 +43,10 @@ _decoder = msgspec.json.Decoder(list[Promise])
 class Promises:
     """The newest promises; unreadable, they are begun anew."""
 
-    def __init__(self, path: Path, has_session: Callable[[str], bool]) -> None:
-        """`has_session` says whether a session is still there: what it held goes with it."""
+    def __init__(self, path: Path, has_turn: Callable[[str, int], bool]) -> None:
+        """`has_turn` says whether a session is still there and a turn part of its conversation."""
         self._path = path
-        self._has_session = has_session
+        self._has_turn = has_turn
 
     def note(self, session: str, messages: Sequence[Message]) -> None:
         """Keep what is promised in the messages of a turn."""
@@ -54,10 +60,11 @@ class Promises:
         ]
         if not found:
             return
-        known = [one for one in self._read() if (one.session, one.turn) != (session, found[0].turn)]
-        # When it can't be written, the next start shows less.
-        with contextlib.suppress(OSError):
-            make_folder(self._path.parent)
+        told = (session, found[0].turn)
+        # When it can't be written, the next start shows less. Whoever erases meanwhile is waited
+        # for: what was read before would come back.
+        with contextlib.suppress(OSError, NotSaved), write_lock(self._path, WHAT):
+            known = [one for one in _read(self._path) if (one.session, one.turn) != told]
             write_atomically(self._path, msgspec.json.encode([*known, *found][-MOST:]))
 
     @property
@@ -69,15 +76,61 @@ class Promises:
         """Those of other sessions that are not too long ago, the newest first."""
         return [
             one
-            for one in reversed(self._read())
-            if one.session != not_in and now - one.said < LASTING and self._has_session(one.session)
+            for one in reversed(_read(self._path))
+            if one.session != not_in
+            and now - one.said < LASTING
+            and self._has_turn(one.session, one.turn)
         ]
 
-    def _read(self) -> list[Promise]:
-        try:
-            return _decoder.decode(self._path.read_bytes())
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            return []
+
+class PromiseEraser:
+    """An `Erasable` over the file of promises. One that can't be read goes whole."""
+
+    name = "promises"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def files(self) -> Sequence[str]:
+        return (f"data/{self._path.name}", f"data/.{self._path.name}.lock")
+
+    def matches(self, erasure: Erasure) -> Sequence[Match]:
+        return [
+            Match("promise", f"{one.session}.{one.turn}", one.text)
+            for one in _read(self._path)
+            if _goes(one, erasure)
+        ]
+
+    def erase(self, erasure: Erasure, say: Callable[[str], None]) -> None:
+        if not self._path.exists():
+            return
+        with write_lock(self._path, WHAT):
+            promises = _read(self._path)
+            kept = [one for one in promises if not _goes(one, erasure)]
+            if not kept:
+                remove_file(self._path)
+            elif kept != promises:
+                replace_file(self._path, msgspec.json.encode(kept))
+
+    def count(self, erasure: Erasure) -> int:
+        return len(self.matches(erasure)) or int(
+            self._path.exists() and (erasure.everything or not _read(self._path))
+        )
+
+    def left(self, erasure: Erasure) -> str:
+        return ""
+
+
+def _goes(promise: Promise, erasure: Erasure) -> bool:
+    return erasure.everything or goes(erasure, f"{promise.session}.{promise.turn}")
+
+
+def _read(path: Path) -> list[Promise]:
+    try:
+        return _decoder.decode(path.read_bytes())
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return []
 
 
 def _said(messages: Sequence[Message], role: str) -> datetime | None:

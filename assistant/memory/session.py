@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -12,20 +12,23 @@ from typing import Literal
 
 import msgspec
 
-from assistant.errors import CompactionStopped, SessionChanged, SessionReadOnly
+from assistant.errors import CompactionStopped, SessionChanged, SessionError, SessionReadOnly
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import (
+    EraseRecord,
     FailureRecord,
     Loaded,
     PartFile,
     PartHeader,
     Record,
+    RewindRecord,
     SessionLog,
     SessionRecord,
     SummaryUndoneRecord,
     TitleRecord,
 )
 from assistant.memory.token_budget import History
+from assistant.memory.turn_tree import TurnTree
 from assistant.messages import (
     INTERRUPTED,
     Content,
@@ -39,6 +42,8 @@ from assistant.messages import (
 )
 
 Clock = Callable[[], datetime]
+
+WENT_BACK = "The user went back before what was to be summarized. Nothing was changed."
 
 #: No conversation has more; a number beyond is a slip of whoever wrote it, and no index takes it.
 LAST_TURN = 2**31
@@ -57,10 +62,17 @@ class Session:
         self.title: str | None = None
         self.title_by: Literal["user", "auto"] = "auto"
         self.forked_from: str | None = None
+        self.forked_at: int | None = None
+        """The last turn that was copied, where one was named."""
         self.history = History()
+        """The conversation: what was undone is no part of it."""
+        self.messages: list[Message] = []
+        """All messages in order of time, undone ones included."""
+        self.erased: frozenset[int] = frozenset()
+        """Turns of which nothing is left."""
         self.failures: dict[int, FailureRecord] = {}
         self.summaries: tuple[Summary, ...] = ()
-        """The summaries that are not taken back, oldest first; the last is in force."""
+        """Those of the conversation that are not taken back, oldest first; the last is in force."""
         self.summary_undone = False
         """Whether the user took the last one back, and none was made since."""
         self.notices: list[str] = []
@@ -75,9 +87,14 @@ class Session:
         self._part = part
         self._next_id = 1
         self._next_turn = 1
+        self._tree = TurnTree()
+        self._written: list[tuple[Summary, int | None]] = []
+        """Summaries that are not taken back, each with the newest turn when it was written."""
         # The worker sets titles while the main thread may do the same.
         self._titling = threading.Lock()
-        self._summarizing = threading.Lock()
+        # And it summarizes while the main thread adds messages or goes back: the order of the
+        # records says what a summary belongs to.
+        self._adding = threading.Lock()
 
     # --- opening and closing --------------------------------------------------------------------
 
@@ -87,20 +104,14 @@ class Session:
         self.skipped = loaded.skipped
         self.read_only |= loaded.newer
         self._note_trouble(loaded)
-        messages: list[Message] = []
         for record in loaded.records:
             if isinstance(record, Message):
-                messages.append(record)
-            elif isinstance(record, Summary):
-                # It can stand for nothing that was said after it, whatever the line says.
-                first, last = record.covers
-                last = min(last, messages[-1].id if messages else 0)
-                if (record.text or record.kept) and 0 < first <= last:
-                    self._fold_record(msgspec.structs.replace(record, covers=(first, last)))
+                self.messages.append(record)
+                self._tree.say(record.turn)
             else:
                 self._fold_record(record)
-        self.history.extend_counted(messages)
-        for message in messages:
+        self._follow_tree()
+        for message in self.messages:
             self._count_up(message)
 
     def _fold_record(self, record: Record) -> None:
@@ -111,11 +122,45 @@ class Session:
             self.failures[record.turn] = self._still_rejected(record)
             self._next_turn = max(self._next_turn, record.turn + 1)
         elif isinstance(record, SessionRecord):
-            self.forked_from = record.forked_from
+            self.forked_from, self.forked_at = record.forked_from, record.forked_at
         elif isinstance(record, Summary):
-            self.summaries, self.summary_undone = (*self.summaries, record), False
+            # It can stand for nothing that was said after it, whatever the line says.
+            first, last = record.covers
+            last = min(last, self._last_id())
+            if (record.text or record.kept) and 0 < first <= last:
+                self._put_in_force(msgspec.structs.replace(record, covers=(first, last)))
         elif isinstance(record, SummaryUndoneRecord):
-            self.summaries, self.summary_undone = self.summaries[:-1], True
+            self._take_back()
+        elif isinstance(record, RewindRecord):
+            self._tree.go_to(record.turn)
+            self._choose_summaries()
+        elif isinstance(record, EraseRecord):
+            self.erased |= frozenset(record.turns)
+            self._next_id = max([self._next_id, *(one + 1 for one in record.messages)])
+            self._next_turn = max([self._next_turn, *(one + 1 for one in record.turns)])
+
+    def _last_id(self) -> int:
+        """Of the newest message of the conversation; 0 without any."""
+        return next((one.id for one in reversed(self.messages) if self._tree.has(one.turn)), 0)
+
+    def _put_in_force(self, summary: Summary) -> None:
+        self._written.append((summary, self._tree.newest))
+        self.summaries, self.summary_undone = (*self.summaries, summary), False
+
+    def _take_back(self) -> None:
+        undone = self.summary
+        self._written = [one for one in self._written if one[0] is not undone]
+        self.summaries, self.summary_undone = self.summaries[:-1], True
+
+    def _choose_summaries(self) -> None:
+        """Another conversation has other summaries: those that were written in it."""
+        self.summaries = tuple(one for one, newest in self._written if self._tree.has(newest))
+
+    def _follow_tree(self) -> None:
+        """Make the history what the conversation is now."""
+        history = History()
+        history.extend_counted([one for one in self.messages if self._tree.has(one.turn)])
+        self.history = history
 
     def _note_trouble(self, loaded: Loaded) -> None:
         if loaded.newer:
@@ -155,8 +200,9 @@ class Session:
             header, text = left
             unanswered = self.unanswered
             # What a call stood behind is saved with it; the process was killed right after that.
-            saved = self.history[-1].text if len(self.history) else ""
-            if text and text != saved and unanswered and unanswered.turn == header.turn:
+            turn = self.history.slice(self.history.turn(header.turn))
+            saved = [one.text for one in turn if one.role == "assistant"]
+            if text and text not in saved and unanswered and unanswered.turn == header.turn:
                 self.answer(
                     Message(
                         role="assistant",
@@ -208,9 +254,34 @@ class Session:
         return len(self.history.turn_starts)
 
     @property
+    def turn_numbers(self) -> Sequence[int]:
+        """The turns of the conversation, the newest last. Undone and erased ones leave gaps."""
+        return self._tree.path()
+
+    def turn_before(self, turn: int) -> int:
+        """The turn that a turn followed; 0 for none."""
+        return self._tree.before(turn)
+
+    @property
+    def turn_forth(self) -> int | None:
+        """The newest turn before the last going back; None once something new was said."""
+        return self._tree.forth
+
+    @property
+    def undone(self) -> Mapping[int, Sequence[Message]]:
+        """What is no part of the conversation because the user went back, by turn."""
+        undone: dict[int, list[Message]] = {}
+        for message in self.messages:
+            if not self._tree.has(message.turn):
+                undone.setdefault(message.turn, []).append(message)
+        return undone
+
+    @property
     def rejected(self) -> frozenset[int]:
         """Turns that are sent no more, because they would fail every later one."""
-        return frozenset(turn for turn, one in self.failures.items() if one.rejected)
+        return frozenset(
+            turn for turn, one in self.failures.items() if one.rejected and self._tree.has(turn)
+        )
 
     @property
     def failure_reasons(self) -> dict[int, str]:
@@ -232,9 +303,7 @@ class Session:
 
         Whole turns, and never the newest, whatever the log says.
         """
-        if summary is None:
-            return 0
-        return self.history.turn_start_before(self.history.index_after(summary.covers[1]))
+        return messages_summarized(self.history, summary)
 
     def exchange(self, turn: int) -> Exchange | None:
         """What was said in a turn; None when it is not to be recalled, or there is none."""
@@ -246,13 +315,13 @@ class Session:
     def exchanges(self, *, every: bool = False) -> list[Exchange]:
         """What was said in every turn that may be recalled, oldest first.
 
-        With `every`, also in those that the endpoint did not take.
+        With `every`, also in those that the endpoint did not take, and in undone ones.
         """
         rejected = frozenset() if every else self.rejected
-        messages = self.history.slice(range(len(self.history)))
+        messages = self.messages if every else self.history.slice(range(len(self.history)))
         found = []
         for turn, group in groupby(messages, key=lambda one: one.turn):
-            exchange = exchange_of(self.id, list(group))
+            exchange = exchange_of(self.id, list(group), undone=not self._tree.has(turn))
             if exchange is not None and 0 < turn <= LAST_TURN and turn not in rejected:
                 found.append(exchange)
         return found
@@ -313,10 +382,13 @@ class Session:
 
     def add(self, message: Message) -> Message:
         """Give a message its id and time, save it, and remember it."""
-        with interrupts_held():
+        with interrupts_held(), self._adding:
             stamped = msgspec.structs.replace(message, id=self._next_id, ts=self._clock())
             self._append(stamped)
-            self.history.append(stamped)
+            self.messages.append(stamped)
+            self._tree.say(stamped.turn)
+            if self._tree.has(stamped.turn):
+                self.history.append(stamped)
             self._count_up(stamped)
             return stamped
 
@@ -376,36 +448,70 @@ class Session:
     def summarize(self, summary: Summary, *, after: Summary | None) -> None:
         """Put a summary in force. Nothing of what it stands for is changed.
 
-        `after` is the one it was written from: when another is in force by now, or the session is
-        closed, CompactionStopped is raised.
+        `after` is the one it was written from: when another is in force by now, the user went back
+        before what it stands for, or the session is closed, CompactionStopped is raised.
         """
-        with interrupts_held(), self._summarizing:
+        with interrupts_held(), self._adding:
             if self.summary is not after:
                 raise CompactionStopped("The summary in force has changed. Nothing was changed.")
+            if not self._has_message(summary.covers[1]):
+                raise CompactionStopped(WENT_BACK)
             try:
                 self._append(summary)
             except SessionReadOnly as error:
                 raise CompactionStopped(str(error)) from error
-            self.summaries, self.summary_undone = (*self.summaries, summary), False
+            self._put_in_force(summary)
+
+    def _has_message(self, message_id: int) -> bool:
+        """Whether a message is part of the conversation; then all that it followed is, too."""
+        after = self.history.index_after(message_id)
+        return after > 0 and self.history[after - 1].id == message_id
 
     def undo_summary(self) -> Summary | None:
         """Take the newest summary back, and return it; None when there is none."""
-        with interrupts_held(), self._summarizing:
+        with interrupts_held(), self._adding:
             undone = self.summary
             if undone is not None:
                 self._append(SummaryUndoneRecord(covers=undone.covers, ts=self._clock()))
-                self.summaries, self.summary_undone = self.summaries[:-1], True
+                self._take_back()
             return undone
 
-    def copy_into(self, other: Session) -> None:
-        """Repeat this session in a new one, ids and turns as they are here.
+    def go_to(self, turn: int) -> None:
+        """Go on from another turn: an earlier one, an undone one, or from nothing for 0.
 
-        Raises SessionReadOnly for one of a newer version: what we can't read would be lost.
+        Nothing is deleted, and the summary that was in force there is in force again. Calls that
+        nobody finished are closed first. Raises SessionError when there is no such turn, or the
+        file can't be written; then the conversation is as it was.
+        """
+        self.require_writable()
+        self.require_turn(turn)
+        self.settle()
+        with interrupts_held(), self._adding:
+            self._append(RewindRecord(turn=turn, ts=self._clock()), at_once=True)
+            self._tree.go_to(turn)
+            self._choose_summaries()
+            self._follow_tree()
+            self._drop_part()
+
+    def require_turn(self, turn: int) -> None:
+        """Raises SessionError for a turn that is not in the log, be it undone; 0 is."""
+        if turn in self.erased:
+            raise SessionError(f"Turn {turn} was forgotten. Nothing was changed.")
+        if turn and turn not in self._tree:
+            raise SessionError(
+                f"This session has no turn {turn}. Nothing was changed. /history all shows all of "
+                "them with their numbers."
+            )
+
+    def copy_into(self, other: Session, turn: int | None = None) -> None:
+        """Repeat this conversation in a new session, ids and turns as they are here.
+
+        With `turn` it is the one that ends, or ended, there. Raises SessionReadOnly for a session
+        of a newer version: what we can't read would be lost.
         """
         if self.newer:
             self.require_writable()
-        messages = self.history.slice(range(len(self.history)))
-        records: list[Record] = [*messages, *self.failures.values(), *self.summaries]
+        records = self._records_to(turn)
         if records:
             other._append(*records)
         other.fold(Loaded(records, size=0))
@@ -414,6 +520,20 @@ class Session:
                 f"{self.skipped} lines of {self.id} can't be read; they are not in the copy."
             )
 
+    def _records_to(self, turn: int | None) -> list[Record]:
+        """What makes up the conversation that ends with a turn, or the present one."""
+        turns = frozenset(self._tree.path(turn))
+        messages = [one for one in self.messages if one.turn in turns]
+        last = {one.turn: at for at, one in enumerate(messages)}
+        # Behind the turns they belong to, and in their order: the last one is in force.
+        summaries = [(one, last[newest]) for one, newest in self._written if newest in last]
+        records: list[Record] = []
+        for at, message in enumerate(messages):
+            records.append(message)
+            while summaries and summaries[0][1] <= at:
+                records.append(summaries.pop(0)[0])
+        return [*records, *(one for one in self.failures.values() if one.turn in turns)]
+
     def _still_rejected(self, record: FailureRecord) -> FailureRecord:
         """A rejected turn stays so when asking it again fails for another reason."""
         before = self.failures.get(record.turn)
@@ -421,10 +541,10 @@ class Session:
             return msgspec.structs.replace(record, rejected=True)
         return record
 
-    def _append(self, *records: Record) -> None:
+    def _append(self, *records: Record, at_once: bool = False) -> None:
         self.require_writable()
         if self._log is not None:
-            self._log.append(*records)
+            self._log.append(*records, at_once=at_once)
 
     def _drop_part(self) -> None:
         # While the disk refuses the reply, the part is the only copy outside of this process.
@@ -432,10 +552,22 @@ class Session:
             self._part.remove()
 
 
-def exchange_of(session_id: str, messages: Sequence[Message]) -> Exchange | None:
+def messages_summarized(history: History, summary: Summary | None) -> int:
+    """How many messages of a history, from the first on, a summary stands for.
+
+    Whole turns, and never the newest, whatever the log says.
+    """
+    if summary is None:
+        return 0
+    return history.turn_start_before(history.index_after(summary.covers[1]))
+
+
+def exchange_of(
+    session_id: str, messages: Sequence[Message], *, undone: bool = False
+) -> Exchange | None:
     """What the user and the assistant said in one turn's messages; None without either."""
     user = "\n".join(one.text for one in messages if one.role == "user")
     assistant = "\n".join(one.text for one in messages if one.role == "assistant" and one.text)
     if not messages or not (user or assistant):
         return None
-    return Exchange(session_id, messages[0].turn, messages[0].ts, user, assistant)
+    return Exchange(session_id, messages[0].turn, messages[0].ts, user, assistant, undone)

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from assistant.errors import SessionChanged, SessionReadOnly, SessionUnreadable
+from assistant.errors import SessionChanged, SessionError, SessionReadOnly, SessionUnreadable
 from assistant.messages import Message, Summary
 
 FORMAT_VERSION = 1
@@ -35,6 +35,8 @@ class SessionRecord(
     ts: datetime
     program: str = ""
     forked_from: str | None = None
+    forked_at: int | None = None
+    """The last turn that was copied, where one was named."""
     v: int = FORMAT_VERSION
 
 
@@ -221,8 +223,11 @@ class SessionLog:
         self._closed = False
         self._lock = threading.Lock()
 
-    def append(self, *records: Record) -> None:
-        """Write records to the disk, all in one write. Raises SessionReadOnly after `close`."""
+    def append(self, *records: Record, at_once: bool = False) -> None:
+        """Write records to the disk, all in one write. Raises SessionReadOnly after `close`.
+
+        With `at_once` they never wait: raises SessionError when the disk refuses them.
+        """
         with self._lock:
             if self._closed:
                 raise SessionReadOnly("This session is closed already: nothing was added to it.")
@@ -237,6 +242,12 @@ class SessionLog:
                 # The caller hears that these were not added; what waited before them goes on to.
                 del self._waiting[before:]
                 raise
+            if at_once and self.failure is not None:
+                del self._waiting[before:]
+                raise SessionError(
+                    f"This can't be saved: {self.failure}. Nothing was changed. Make room on the "
+                    "disk, and try again."
+                )
 
     def check_fence(self) -> None:
         """Raises SessionChanged when the file is not as we left it."""

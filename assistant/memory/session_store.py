@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,18 +18,24 @@ from assistant.errors import (
     SessionError,
     SessionInUse,
     SessionNotFound,
+    SessionUnreadable,
 )
+from assistant.memory.erasures import sync_folder
 from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.interrupts import interrupts_held
+from assistant.memory.open_files import allow_open_files
 from assistant.memory.session import Clock, Session
 from assistant.memory.session_log import (
     UNREADABLE,
     PartFile,
+    Record,
     Release,
     SessionLog,
     SessionRecord,
     load,
 )
 from assistant.memory.titles import title_from_words
+from assistant.memory.turn_tree import TurnTree
 from assistant.messages import Exchange
 
 if TYPE_CHECKING:
@@ -44,6 +50,8 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     title: str
     turns: int
+    last_turn: int
+    """The number of the newest turn: undone and erased ones leave gaps."""
     changed: datetime
 
 
@@ -61,7 +69,12 @@ class _Line(msgspec.Struct):
     role: str = ""
     title: str = ""
     by: str = "auto"
+    turn: int = 0
     content: msgspec.Raw = msgspec.Raw(b'""')
+
+    @property
+    def is_question(self) -> bool:
+        return self.type == "message" and self.role == "user"
 
 
 class _Entry(msgspec.Struct):
@@ -71,8 +84,10 @@ class _Entry(msgspec.Struct):
     mtime_ns: int
     title: str
     turns: int
+    last_turn: int
 
 
+_first_decoder = msgspec.json.Decoder(SessionRecord)
 _line_decoder = msgspec.json.Decoder(_Line)
 _catalog_decoder = msgspec.json.Decoder(dict[str, _Entry])
 
@@ -103,10 +118,18 @@ class SessionStore:
         self._new_id = new_id
         self._program = program
         self._keep_catalog = keep_catalog
+        self._held: set[str] = set()
+        """Sessions that are claimed."""
 
     # --- creating and opening -------------------------------------------------------------------
 
-    def create(self, *, private: bool = False, forked_from: str | None = None) -> Session:
+    def create(
+        self,
+        *,
+        private: bool = False,
+        forked_from: str | None = None,
+        forked_at: int | None = None,
+    ) -> Session:
         """A new session. Its file is made with its first message; a private one never has any."""
         session_id = self._unused_id()
         if private:
@@ -114,13 +137,17 @@ class SessionStore:
         log = SessionLog(
             self._path(session_id),
             first=lambda: SessionRecord(
-                session_id, self._clock(), self._program, forked_from=forked_from
+                session_id,
+                self._clock(),
+                self._program,
+                forked_from=forked_from,
+                forked_at=forked_at,
             ),
             # Nobody else knows the id before the file is there: the lock can wait until then.
             acquire=lambda: self._claim(session_id),
         )
         session = self._build(session_id, log)
-        session.forked_from = forked_from
+        session.forked_from, session.forked_at = forked_from, forked_at
         return session
 
     def open(self, session_id: str, *, read_only: bool = False) -> Session:
@@ -155,10 +182,15 @@ class SessionStore:
             raise
         return session
 
-    def fork(self, source: Session) -> Session:
-        """A new session that begins with all of `source`, which stays as it is."""
-        copy = self.create(forked_from=source.id)
-        source.copy_into(copy)
+    def fork(self, source: Session, turn: int | None = None) -> Session:
+        """A new session that begins with the conversation of `source`, which stays as it is.
+
+        With `turn` it is the one that ends, or ended, there. Raises SessionError without that turn.
+        """
+        if turn is not None:
+            source.require_turn(turn)
+        copy = self.create(forked_from=source.id, forked_at=turn)
+        source.copy_into(copy, turn)
         if source.title:
             copy.rename(f"{source.title} (copy)", by=source.title_by)
         return copy
@@ -209,6 +241,7 @@ class SessionStore:
                 session_id,
                 entry.title,
                 entry.turns,
+                entry.last_turn,
                 datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC),
             )
             for session_id, entry in newest_first
@@ -219,6 +252,14 @@ class SessionStore:
     def files(self) -> Mapping[str, FileState]:
         """The size and time of each session's file: what is unchanged need not be read again."""
         return {name: FileState(one.st_size, one.st_mtime_ns) for name, one in self._scan()}
+
+    def state(self, session_id: str) -> FileState | None:
+        """The size and time of one session's file; None when it is not there."""
+        try:
+            found = self._path(session_id).stat()
+        except OSError:
+            return None
+        return FileState(found.st_size, found.st_mtime_ns)
 
     def has(self, session_id: str) -> bool:
         """Whether there is a session of this id."""
@@ -231,6 +272,29 @@ class SessionStore:
         except OSError:
             return ""
 
+    def records(self, session_id: str) -> Sequence[Record]:
+        """Every record in a session's file that can be read, in order; none when it can't be."""
+        try:
+            return load(self._path(session_id)).records
+        except SessionError:
+            return ()
+
+    def data(self, session_id: str, most: int = -1) -> bytes:
+        """A session's file byte for byte, or its first `most` bytes; empty when there is none.
+
+        Raises SessionUnreadable.
+        """
+        try:
+            with open(self._path(session_id), "rb") as file:
+                return file.read(most)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise SessionUnreadable(
+                f"The session file {session_id}.jsonl can't be read: {error.strerror}. Nothing was "
+                "changed. Check its permissions."
+            ) from error
+
     def exchanges(self, session_id: str, *, every: bool = False) -> Sequence[Exchange]:
         """What was said in a session, turn by turn, as far as it may be recalled, or all of it.
 
@@ -242,6 +306,29 @@ class SessionStore:
         except SessionError:
             return ()
         return session.exchanges(every=every)
+
+    def has_turn(self, session_id: str, turn: int) -> bool:
+        """Whether a turn is part of a conversation: its session is there, and it is not undone.
+
+        Looks for a going back first, which few sessions have.
+        """
+        if not self.has(session_id):
+            return False
+        try:
+            data = self._path(session_id).read_bytes()
+        except OSError:
+            return False
+        return b'"rewind"' not in data or _tree_of(_lines(data)).has(turn)
+
+    def forks(self, session_id: str) -> Sequence[str]:
+        """The sessions that were copied from one, by id, the oldest first. Reads first lines."""
+        return sorted(name for name, _ in self._scan() if self._origin(name) == session_id)
+
+    def _origin(self, session_id: str) -> str | None:
+        """The session that one was copied from."""
+        with contextlib.suppress(OSError, *UNREADABLE), self._path(session_id).open("rb") as file:
+            return _first_decoder.decode(file.readline()).forked_from
+        return None
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -273,6 +360,49 @@ class SessionStore:
         finally:
             release()
         self.list()
+
+    @contextlib.contextmanager
+    def claimed(self, session_ids: Iterable[str]) -> Iterator[None]:
+        """Keep other processes out of several sessions while the block lasts: `rewrite` works.
+
+        All of them or none: raises SessionInUse for the first that is open somewhere, here too, or
+        SessionError. Ids that have no file are passed over.
+        """
+        wanted = sorted(one for one in {*session_ids} - self._held if self.has(one))
+        allow_open_files(len(wanted))
+        with contextlib.ExitStack() as stack:
+            for session_id in wanted:
+                stack.callback(self._claimed(session_id))
+                stack.callback(self._held.discard, session_id)
+                self._held.add(session_id)
+            yield
+
+    def rewrite(self, session_id: str, change: Callable[[bytes], bytes | None]) -> None:
+        """Replace a session's file by what `change` makes of its bytes; None removes its files.
+
+        It is not open here: its lock is taken for it, unless it is claimed. A reader sees the old
+        file or the new one, whole, also after a power cut. Raises SessionInUse, or SessionError
+        and what `change` does; the file is as it was then.
+        """
+        self._require(session_id)
+        with self.claimed([session_id]), interrupts_held():
+            before = self.data(session_id)
+            after = change(before)
+            if after == before:
+                return
+            try:
+                if after is None:
+                    self._part_path(session_id).unlink(missing_ok=True)
+                    self._path(session_id).unlink(missing_ok=True)
+                    self._lock_path(session_id).unlink(missing_ok=True)
+                else:
+                    write_atomically(self._path(session_id), after)
+            except OSError as error:
+                raise SessionError(
+                    f"The session file {session_id}.jsonl can't be rewritten: {error.strerror}. It "
+                    "is as it was. Check its permissions and the room on its disk."
+                ) from error
+            sync_folder(self._folder)
 
     # --- files ----------------------------------------------------------------------------------
 
@@ -356,22 +486,23 @@ class SessionStore:
 
     def _read_entry(self, session_id: str, state: os.stat_result) -> _Entry | None:
         """None when the file can't be read now: it is looked at again the next time."""
-        entry = _Entry(state.st_size, state.st_mtime_ns, title="", turns=0)
         try:
-            data = self._path(session_id).read_bytes()
+            lines = _lines(self._path(session_id).read_bytes())
         except OSError:
             return None
-        first_words, by = "", "auto"
-        for line in data.split(b"\n"):
-            with contextlib.suppress(*UNREADABLE):
-                record = _line_decoder.decode(line)
-                if record.type == "message" and record.role == "user":
-                    entry.turns += 1
-                    first_words = first_words or _words(record.content)
-                elif record.type == "title" and (record.by == "user" or by == "auto"):
-                    entry.title, by = record.title, record.by
-        entry.title = entry.title or first_words
-        return entry
+        title, by = "", "auto"
+        for line in lines:
+            if line.type == "title" and (line.by == "user" or by == "auto"):
+                title, by = line.title, line.by
+        tree = _tree_of(lines)
+        asked = [one for one in lines if one.is_question and tree.has(one.turn)]
+        return _Entry(
+            state.st_size,
+            state.st_mtime_ns,
+            title or next((words for one in asked if (words := _words(one.content))), ""),
+            turns=len(asked),
+            last_turn=tree.newest or 0,
+        )
 
     def _read_catalog(self) -> dict[str, _Entry]:
         try:
@@ -384,6 +515,25 @@ class SessionStore:
         with contextlib.suppress(OSError):
             make_folder(self._catalog_path.parent)
             write_atomically(self._catalog_path, msgspec.json.encode(entries))
+
+
+def _lines(data: bytes) -> list[_Line]:
+    """The records of a file that can be read, each with the little that is needed of it."""
+    lines = []
+    for line in data.split(b"\n"):
+        with contextlib.suppress(*UNREADABLE):
+            lines.append(_line_decoder.decode(line))
+    return lines
+
+
+def _tree_of(lines: Iterable[_Line]) -> TurnTree:
+    tree = TurnTree()
+    for line in lines:
+        if line.type == "message":
+            tree.say(line.turn)
+        elif line.type == "rewind":
+            tree.go_to(line.turn)
+    return tree
 
 
 def _words(content: msgspec.Raw) -> str:

@@ -264,7 +264,12 @@ class History:
 
 def _saved_count(message: Message) -> int:
     # Without a count, a rough one that can't be far too small; it is replaced before it matters.
-    return message.count.tokens if message.count else len(message.text.encode("utf-8", "replace"))
+    return message.count.tokens if message.count else _text_size(message)
+
+
+def _text_size(message: Message) -> int:
+    """Bytes of its text, which stand for tokens in any language."""
+    return len(message.text.encode("utf-8", "replace"))
 
 
 # --- where to cut -------------------------------------------------------------------------------
@@ -407,7 +412,8 @@ def _partial(
     border = _border_turn(history, kept, strategy)
     if border is None:
         return None
-    largest = max(border, key=lambda index: history.tokens(range(index, index + 1)))
+    # By its text: calls and images may take more tokens, and can't be shortened.
+    largest = max(border, key=lambda index: _text_size(history[index]))
     size = history.tokens(range(largest, largest + 1))
     left = room - (history.tokens(border) - size)
     if left < MIN_PARTIAL_TOKENS:

@@ -86,19 +86,6 @@ class VectorCache:
         query = "SELECT count(*) FROM vectors"
         return self._with_file(lambda file: int(file.execute(query).fetchone()[0]), 0)
 
-    def forget(self, texts: Sequence[str]) -> bool:
-        """Remove what any embedder made of these texts, physically. False when that failed."""
-        if self._path is None or not self._path.exists():
-            return True
-        digests = [(_digest(text),) for text in texts]
-
-        def delete(file: sqlite3.Connection) -> bool:
-            with file:
-                file.executemany("DELETE FROM vectors WHERE digest = ?", digests)
-            return True
-
-        return self._with_file(delete, False)
-
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         with self._lock:
@@ -117,7 +104,7 @@ class VectorCache:
                 return self._used(use, self._path)
             except (sqlite3.Error, OSError) as error:
                 self._release()
-                self._unusable = _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                self._unusable = not is_busy(error)
                 log.warning("Done without the vector cache %s: %s", self._path, error)
                 return otherwise
 
@@ -129,7 +116,7 @@ class VectorCache:
                 raise
             log.warning("The vector cache %s is damaged (%s) and made anew", path, error)
         self._release()
-        for part in (path, path.with_name(f"{path.name}-journal")):
+        for part in parts(path):
             part.unlink(missing_ok=True)
         return use(self._file(path))
 
@@ -198,6 +185,16 @@ class CachedEmbedder:
         self._cache.close()
 
 
+def parts(path: Path) -> Sequence[Path]:
+    """The file, and what SQLite keeps beside it while it writes."""
+    return [path, path.with_name(f"{path.name}-journal")]
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether SQLite only says that another process is writing."""
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 #: What SQLite says of a file that is none of ours, or no longer.
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR)
 
@@ -206,6 +203,11 @@ def _code(error: Exception) -> int | None:
     """SQLite's own code, without what it adds in the higher bits."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
+
+
+def text_digest(text: str) -> str:
+    """What stands for a text in `Erasure.texts`: the digest it has here, in hexadecimal."""
+    return _digest(text).hex()
 
 
 def _digest(text: str) -> bytes:

@@ -21,14 +21,22 @@ from assistant.errors import (
     StreamBroken,
     Unreachable,
 )
-from assistant.messages import Message
+from assistant.messages import Message, ToolCall
 from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
 from assistant.providers.local_server import Answer, Order
-from assistant.providers.local_tools import reply_grammar, said_by_user, tools_text, with_tools
+from assistant.providers.local_tools import (
+    TEXT_GRAMMAR,
+    last_id,
+    results_since,
+    said_by_user,
+    tools_text,
+    with_tools,
+)
 from assistant.providers.local_weights import OTHER_WAYS, QWEN, assembled, checked_model_file
 from assistant.providers.openai_chat import OpenAIChat
+from assistant.providers.openai_messages import new_call_id
 from assistant.providers.plain_calls import without_calls
 
 EMBEDDED_NAME = "qwen2.5-coder-1.5b"
@@ -95,6 +103,10 @@ class LocalChat:
         self._closed = False
         self._child: _Child | None = None
         self._chat: OpenAIChat | None = None
+        self._reading: ChatModel | None = None
+        """The connection over which something is read ahead."""
+        self._reads_ahead = True
+        """Until the first reply is wanted, or the model is closed."""
 
     @property
     def name(self) -> str:
@@ -132,8 +144,10 @@ class LocalChat:
     ) -> Iterator[ReplyPart]:
         """The reply in pieces. Loads the model first where it isn't running (any more).
 
-        With tools it is text that doesn't begin like JSON, or one call.
+        With tools it is the calls that the message asks for, made of the user's own words; what a
+        tool's result says; or text that doesn't begin like JSON.
         """
+        self._stop_reading()
         for first in (True, False):
             running = self._ready()
             try:
@@ -157,11 +171,29 @@ class LocalChat:
     def read_ahead(self, messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> None:
         """Have what every prompt begins with read before it is needed: it takes seconds.
 
-        `messages` are those that will stand first, such as the system message. Raises
-        `ChatModelError`.
+        `messages` are those that will stand first, such as the system message. The first reply
+        that is wanted ends it and reads on from there. Raises `ChatModelError`.
         """
-        for _ in self.stream((*messages, _A_WORD), tools=tools, max_tokens=1):
-            pass
+        reading = self.another()
+        try:
+            with self._state:
+                if not self._reads_ahead:
+                    return
+                self._reading = reading
+            for _ in reading.stream((*messages, _A_WORD), tools=tools, max_tokens=1):
+                pass
+        except ChatModelError:
+            if self._reads_ahead:
+                raise
+        finally:
+            reading.close()
+
+    def _stop_reading(self) -> None:
+        with self._state:
+            self._reads_ahead = False
+            reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.close()
 
     def context_window(self) -> int:
         """The window the model is started with, in tokens. Doesn't load it."""
@@ -169,6 +201,7 @@ class LocalChat:
 
     def close(self) -> None:
         """End the process, also one that is just loading; a reply under way breaks off."""
+        self._stop_reading()
         with self._state:
             self._closed = True
             child, chat = self._child, self._chat
@@ -260,7 +293,7 @@ class _Running:
 
 
 class ServedChat(OpenAIChat):
-    """The model as the child serves it: tools are described, and called, in our own way."""
+    """The model as the child serves it: it only talks; calls are planned from the message."""
 
     times_in: Callable[[str], Sequence[str]] | None = None
 
@@ -274,13 +307,49 @@ class ServedChat(OpenAIChat):
     ) -> Iterator[ReplyPart]:
         if not tools:
             return super().stream(without_calls(messages), max_tokens=max_tokens)
-        names = {tool["function"]["name"] for tool in tools} if may_call else set()
-        said = said_by_user(messages)
-        times = None if self.times_in is None else self.times_in(said)
+        results = results_since(messages)
+        if results:
+            return self._answer(messages, results, tools, max_tokens)
+        calls = self._calls(messages, tools) if may_call else ()
+        if calls:
+            return iter([ReplyPart(tool_calls=calls, finish_reason="tool_calls")])
+        return self.stream_within(
+            with_tools(messages, tools), grammar=TEXT_GRAMMAR, names=(), max_tokens=max_tokens
+        )
+
+    def _calls(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema]
+    ) -> tuple[ToolCall, ...]:
+        """What the message asks the tools for; the model need not read it."""
+        # Here, because their patterns take long to compile.
+        from assistant.providers.local_plan import Said, planned
+        from assistant.providers.local_words import times_in
+
+        text = said_by_user(messages)
+        times = times_in(text, self.times_in) if self.times_in else ()
+        said = Said(text, tuple(times), last_id(messages))
+        return tuple(
+            ToolCall(new_call_id(), name, json.dumps(arguments, ensure_ascii=False))
+            for name, arguments in planned(said, [tool["function"]["name"] for tool in tools])
+        )
+
+    def _answer(
+        self,
+        messages: Sequence[Message],
+        results: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        max_tokens: int,
+    ) -> Iterator[ReplyPart]:
+        """What is said of results: the store's own words, and the model's where it has none."""
+        from assistant.providers.local_replies import answer_grammar, language_of, told
+
+        language = language_of(said_by_user(messages))
+        if text := told(results, language):
+            return iter([ReplyPart(text=text), ReplyPart(finish_reason="stop")])
         return self.stream_within(
             with_tools(messages, tools),
-            grammar=reply_grammar(tools, may_call=may_call, said=said, times=times),
-            names=names,
+            grammar=answer_grammar(language),
+            names=(),
             max_tokens=max_tokens,
         )
 

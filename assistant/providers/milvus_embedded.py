@@ -70,7 +70,7 @@ def start_embedded(path: Path) -> EmbeddedServer:
     """
     _make_folder(path)
     # Before the import: it takes seconds, only to find the folder in use.
-    with _reserved(path):
+    with reserved(path):
         pass
     import_pymilvus()
     import grpc
@@ -104,12 +104,23 @@ def set_aside(path: Path, stamp: str) -> Path:
     Raises IndexLocked when another process has it open, and OSError.
     """
     aside = path.with_name(f"{path.name}.corrupt-{stamp}")
-    with _reserved(path) if path.is_dir() else contextlib.nullcontext():
+    with reserved(path) if path.is_dir() else contextlib.nullcontext():
         # One is enough to find out what went wrong: they hold what was said.
         for older in path.parent.glob(f"{path.name}.corrupt-*"):
             shutil.rmtree(older, ignore_errors=True)
         path.rename(aside)
     return aside
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process has the folder open; it may be this one. Makes nothing."""
+    if not (path / "LOCK").exists():
+        return False
+    try:
+        with reserved(path):
+            return False
+    except IndexLocked:
+        return True
 
 
 def _make_folder(path: Path) -> None:
@@ -126,8 +137,8 @@ def _make_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _reserved(path: Path) -> Iterator[None]:
-    """Hold the lock of the folder. Raises IndexLocked if another process does."""
+def reserved(path: Path) -> Iterator[None]:
+    """Hold the lock of the folder. Raises IndexLocked if it is held already, by whomever."""
     try:
         import fcntl
     except ImportError:

@@ -285,8 +285,12 @@ class MilvusIndex:
             )
         return int(answer["count(*)"])
 
-    def digests(self) -> Mapping[str, str]:
-        """Each row's id and digest. Others may search between one batch and the next."""
+    def digests(self, sessions: Sequence[str] | None = None) -> Mapping[str, str]:
+        """Each row's id and digest, or those of some sessions.
+
+        Others may search between one batch and the next.
+        """
+        whose = self._owner.filter if sessions is None else self._owner.filter_of(sessions)
         # A server's iterator doesn't wait for what was just written, whatever it is asked; after a
         # count, which does, it is there.
         self.count()
@@ -295,7 +299,7 @@ class MilvusIndex:
             iterator = self._client.query_iterator(
                 self._collection,
                 batch_size=DIGESTS_AT_ONCE,
-                filter=self._owner.filter,
+                filter=whose,
                 output_fields=["id", "digest"],
                 consistency_level="Strong",
                 timeout=max(left(), WRITING),
@@ -444,17 +448,25 @@ def _open_folder(place: IndexPlace, owner: Owner, shape: Shape, timeout: float) 
 
 
 def _open_server(place: IndexPlace, owner: Owner, shape: Shape, timeout: float) -> _Opened:
-    uri = place.uri or ""
-    _check_uri(uri)
-    pymilvus = import_pymilvus()
-    client = pymilvus.MilvusClient(uri, token=place.token or "", timeout=timeout, dedicated=True)
+    client = connect(place, timeout)
     try:
+        pymilvus = import_pymilvus()
         lite = client.get_server_version(timeout=timeout).startswith("milvus_lite")
         name, shape = _make_ready_on_server(pymilvus, client, shape, lite=lite)
     except BaseException:
         client.close()
         raise
     return _Opened(client, name, shape, flushes=lite)
+
+
+def connect(place: IndexPlace, timeout: float) -> Any:
+    """A client of the server. Raises IndexUnavailable for an address that is none, and whatever
+    pymilvus raises: it belongs into `translated`."""
+    uri = place.uri or ""
+    _check_uri(uri)
+    return import_pymilvus().MilvusClient(
+        uri, token=place.token or "", timeout=timeout, dedicated=True
+    )
 
 
 def _index_words(client: Any, collection: str, timeout: float) -> None:

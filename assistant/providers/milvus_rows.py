@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -64,6 +65,13 @@ class Owner(msgspec.Struct, frozen=True):
             )
         return f"{self.key}:{id}"
 
+    def filter_of(self, sessions: Collection[str]) -> str:
+        """What lets rows of these sessions through. Raises IndexMismatch for a name that could be
+        read as part of it."""
+        for session in sessions:
+            self.row_key(session)
+        return f"{self.filter} and session_id in {json.dumps(sorted(sessions))}"
+
     def id_of(self, row_key: str) -> str:
         return row_key.removeprefix(f"{self.key}:")
 
@@ -90,6 +98,11 @@ def collection_name(shape: Shape, owner: Owner | None = None) -> str:
 def is_of_owner(collection: str, owner: Owner) -> bool:
     """Whether a collection was made by us, in any version, for this user alone."""
     return re.fullmatch(rf"{re.escape(_prefix(owner))}v\d+_\w+", collection) is not None
+
+
+def is_shared(collection: str) -> bool:
+    """Whether a collection was made by us, in any version, for rows of many users."""
+    return re.fullmatch(r"assistant_v\d+_\w+", collection) is not None
 
 
 def _prefix(owner: Owner | None) -> str:

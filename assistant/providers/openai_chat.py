@@ -26,7 +26,7 @@ from assistant.providers.openai_errors import (
     translate,
     wrong_address,
 )
-from assistant.providers.openai_messages import Reply, request_messages, sendable
+from assistant.providers.openai_messages import Reply, SentBack, request_messages, sendable
 from assistant.providers.plain_calls import without_calls
 from assistant.providers.tool_text import namespace_text
 
@@ -64,6 +64,7 @@ class OpenAIChat:
         self._max_retries = max_retries
         self._client = Client(self._access)
         self._dialect = _Dialect.of(name)
+        self._sent_back = SentBack(name)
 
     @property
     def name(self) -> str:
@@ -172,7 +173,8 @@ class OpenAIChat:
         attempts = self._client.attempts(self._max_retries)
         while True:
             dialect = self._dialect
-            body = {"model": self._name, "stream": True, **dialect.body(request)}
+            said = dialect.body(request, self._sent_back)
+            body = {"model": self._name, "stream": True, **said}
             try:
                 return _post(client, body)
             except foreign_errors() as error:
@@ -215,7 +217,9 @@ class OpenAIChat:
             yield ReplyPart(text=held)
         if not reply.finished:
             raise StreamBroken(f"The reply of {self._name} stopped before its end. Ask again.")
-        yield reply.last_part(calls)
+        last = reply.last_part(calls)
+        self._sent_back.keep(last, reply.reasoning)
+        yield last
 
     def _ask_window(self) -> int | None:
         """From the model's own entry, else from the list. Raises `ChatModelError`."""
@@ -291,19 +295,21 @@ class _Dialect(msgspec.Struct, frozen=True):
     tools: bool = True
     tool_choice: bool = True
     tool_messages: bool = True
+    reasoning: bool = False
+    """Whether it wants back what led to each call; others refuse a request with that in it."""
 
     @classmethod
     def of(cls, model: str) -> _Dialect:
         """What a model of that name most likely takes."""
         return cls("max_completion_tokens" if _REASONS.search(model) else "max_tokens")
 
-    def body(self, request: _Request) -> dict[str, Any]:
+    def body(self, request: _Request, sent_back: SentBack) -> dict[str, Any]:
         """The request, all but the model's name."""
         messages = request.messages
         if request.has_calls and not (self.tools and self.tool_messages):
             messages = without_calls(messages)
         body = {
-            "messages": request_messages(messages),
+            "messages": request_messages(messages, sent_back, reasoning=self.reasoning),
             self.limit_name: request.max_tokens,
             **request.extra,
         }
@@ -321,8 +327,13 @@ class _Dialect(msgspec.Struct, frozen=True):
         if self.tool_choice and not request.may_call and "tool_choice" in refusal:
             return msgspec.structs.replace(self, tool_choice=False)
         flat = not (self.tools and self.tool_messages)
-        if request.has_calls and not flat and _NO_TOOL_MESSAGES.search(refusal):
-            return msgspec.structs.replace(self, tool_messages=False)
+        if request.has_calls and not flat:
+            wants_reasoning = _WANTS_REASONING.search(refusal)
+            if wants_reasoning and not self.reasoning:
+                return msgspec.structs.replace(self, reasoning=True)
+            unknown = "extra_content" in refusal and _UNSUPPORTED.search(refusal)
+            if wants_reasoning or unknown or _NO_TOOL_MESSAGES.search(refusal):
+                return msgspec.structs.replace(self, tool_messages=False)
         if self.tools and _NO_TOOLS.search(refusal):
             return msgspec.structs.replace(self, tools=False)
         if not _UNSUPPORTED.search(refusal):
@@ -354,7 +365,19 @@ _NO_TOOLS = re.compile(
 _NO_TOOL_MESSAGES = re.compile(
     r"\brole\b.{0,60}\btool\b|\btool\b.{0,20}\brole\b|roles must alternate|only user.{0,40}roles"
     r"|messages?\b.{0,20}\brole\b.{0,60}(input should be|must be|invalid)"
-    r"|(tools?|toolConfig)\b.{0,40}(must be|required|expected|passed|defined).{0,60}tool",
+    r"|(tools?|toolConfig)\b.{0,40}(must be|required|expected|passed|defined).{0,60}tool"
+    # Gemini, of calls without its signature, or with another's.
+    r"|(missing|invalid|corrupted).{0,20}\bthought[_ ]?signature"
+    # Mistral and its template, then OpenAI, of ids that another endpoint gave.
+    r"|\btool[_ ]call[_ ]ids?\b.{0,200}(must be|should be|too long)"
+    r"|\btool_calls\W{0,2}\d+\W{1,3}id\b.{0,20}too long",
+    re.IGNORECASE | re.DOTALL,
+)
+
+#: How DeepSeek and Moonshot ask for the reasoning that led to a call.
+_WANTS_REASONING = re.compile(
+    r"\breasoning[_ ]content\b.{0,60}(passed back|missing|required)"
+    r"|\bmissing.{0,20}\breasoning[_ ]content\b",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +16,57 @@ from assistant.protocols import ReplyPart
 #: Finish reasons by which an endpoint says that it gave up, not that the reply is whole.
 GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
 
+#: Replies with calls whose reasoning is remembered: those of a few turns.
+MOST_REASONING = 64
 
-def request_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The `messages` of a request. Every string in it can be encoded as UTF-8."""
-    return [sendable(_request_message(message)) for message in messages]
+
+class SentBack:
+    """What goes back to one model with the calls it made. Safe to share between threads.
+
+    Reasoning lives here alone: it is never written to the log, and no part of any count.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._names = {model}
+        self._reasoning: deque[tuple[tuple[ToolCall, ...], str]] = deque(maxlen=MOST_REASONING)
+
+    def keep(self, part: ReplyPart, reasoning: str) -> None:
+        """Take the end of a reply: what the endpoint calls its model, and what led to its calls."""
+        if part.model:
+            self._names.add(part.model)
+        if part.tool_calls and reasoning:
+            self._reasoning.append((part.tool_calls, reasoning))
+
+    def made(self, message: Message) -> bool:
+        """Whether the model that is asked now wrote it."""
+        return message.model in self._names
+
+    def reasoning(self, message: Message) -> str:
+        """What led to the calls of a message; empty when that is not known."""
+        if not self.made(message):
+            return ""
+        # Ids may have been changed since.
+        asked = [(call.name, call.arguments) for call in message.tool_calls]
+        for calls, reasoning in reversed(tuple(self._reasoning)):
+            if [(call.name, call.arguments) for call in calls] == asked:
+                return reasoning
+        return ""
+
+
+def request_messages(
+    messages: Sequence[Message], sent_back: SentBack, *, reasoning: bool
+) -> list[dict[str, Any]]:
+    """The `messages` of a request. Every string in it can be encoded as UTF-8.
+
+    With `reasoning` each call goes with what led to it.
+    """
+    requests = []
+    for message in messages:
+        request = _request_message(message, own=sent_back.made(message))
+        if reasoning and message.tool_calls:
+            request["reasoning_content"] = sent_back.reasoning(message)
+        requests.append(sendable(request))
+    return requests
 
 
 def sendable(value: Any) -> Any:
@@ -63,11 +111,17 @@ class Reply:
         self._finish_reason: str | None = None
         self._usage: Usage | None = None
         self._model: str | None = None
+        self._reasoning: list[str] = []
 
     @property
     def finished(self) -> bool:
         """Whether the endpoint has said that the reply is whole."""
         return self._finish_reason is not None and self._finish_reason not in GIVEN_UP
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought before it answered, where the endpoint tells."""
+        return clean_text("".join(self._reasoning))
 
     def add(self, data: object) -> str:
         """Take one chunk, or a whole completion, and give the text in it; often none.
@@ -100,6 +154,8 @@ class Reply:
     def _add_choice(self, choice: _Choice) -> str:
         self._finish_reason = choice.finish_reason or self._finish_reason
         said = choice.delta or choice.message or _Said()
+        if isinstance(said.reasoning_content, str):
+            self._reasoning.append(said.reasoning_content)
         for position, piece in enumerate(said.tool_calls or ()):
             self._add_call(piece, position)
         return _text(said.content) or said.refusal or ""
@@ -123,10 +179,12 @@ class _CallPiece(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    extra_content: Any = None
 
 
 class _Said(msgspec.Struct):
     content: str | list[Any] | None = None
+    reasoning_content: Any = None
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
 
@@ -150,6 +208,7 @@ class _CallInPieces(msgspec.Struct):
     id: str = ""
     name: str = ""
     arguments: str = ""
+    extra_content: str = ""
 
     def is_other(self, piece: _CallPiece) -> bool:
         """Whether `piece` opens another call: some servers give all calls the same index."""
@@ -158,6 +217,8 @@ class _CallInPieces(msgspec.Struct):
 
     def add(self, piece: _CallPiece) -> None:
         self.id = self.id or piece.id or ""
+        if piece.extra_content:
+            self.extra_content = json.dumps(sendable(piece.extra_content), ensure_ascii=False)
         if piece.function is None:
             return
         self.name = self.name or piece.function.name or ""
@@ -165,16 +226,18 @@ class _CallInPieces(msgspec.Struct):
         self.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
 
     def whole(self) -> ToolCall:
-        return ToolCall(self.id or new_call_id(), self.name, clean_text(self.arguments))
+        arguments = clean_text(self.arguments)
+        return ToolCall(self.id or new_call_id(), self.name, arguments, self.extra_content)
 
 
-def _request_message(message: Message) -> dict[str, Any]:
+def _request_message(message: Message, *, own: bool) -> dict[str, Any]:
+    """One message; `own` says that the model that is asked wrote it."""
     if message.role == "tool":
         return {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id or ""}
     request: dict[str, Any] = {"role": message.role, "content": _request_content(message)}
     if message.tool_calls:
         request["content"] = request["content"] or None
-        request["tool_calls"] = [_request_call(call) for call in message.tool_calls]
+        request["tool_calls"] = [_request_call(call, own=own) for call in message.tool_calls]
     return request
 
 
@@ -194,9 +257,13 @@ def _request_part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part.text}
 
 
-def _request_call(call: ToolCall) -> dict[str, Any]:
+def _request_call(call: ToolCall, *, own: bool) -> dict[str, Any]:
     function = {"name": call.name, "arguments": valid_arguments(call.arguments)}
-    return {"id": call.id, "type": "function", "function": function}
+    request = {"id": call.id, "type": "function", "function": function}
+    # Signed for the model that made the call: others refuse it.
+    if own and call.extra_content:
+        request["extra_content"] = json.loads(call.extra_content)
+    return request
 
 
 def _text(content: str | list[Any] | None) -> str:

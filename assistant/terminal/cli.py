@@ -13,7 +13,8 @@ from assistant.terminal.exit_codes import ExitCode
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a bug, 2 wrong usage, 3 configuration, 4 session, 5 model or endpoint, "
-    "6 message too big, 7 memory index, 8 calendar, memo or fact, 130 stopped."
+    "6 message too big, 7 memory index, 8 calendar, memo or fact, 9 not (all) erased, "
+    "10 the doctor found a problem, 130 stopped."
 )
 
 cli = typer.Typer(
@@ -26,7 +27,9 @@ cli = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 90},
 )
 sessions = typer.Typer(
-    help="List, show, rename and delete sessions.", rich_markup_mode=None, no_args_is_help=True
+    help="List, show, export, rename and delete sessions.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
 )
 cli.add_typer(sessions, name="sessions")
 index = typer.Typer(
@@ -128,11 +131,62 @@ def agenda(
 
 
 @cli.command()
+def forget(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="last 2 · 12-15 · ID.4 · about WORDS · since DAY · session ID …"),
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", "-s", help="The session that turns are of.")
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask; events, memos and exports stay.")
+    ] = False,
+    with_events: Annotated[
+        bool, typer.Option("--with-events", help="Events and memos made there go, too.")
+    ] = False,
+    with_exports: Annotated[
+        bool, typer.Option("--with-exports", help="Files exported from it go, too.")
+    ] = False,
+    verify: Annotated[
+        str | None, typer.Option("--verify", help="Look for words in every byte that is kept.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an erase that was broken off.")
+    ] = False,
+) -> None:
+    """Erase for good: turns, words, days, sessions, or everything."""
+    from assistant.terminal import forget_command
+
+    if (what is not None) + (verify is not None) + resume != 1:
+        raise typer.BadParameter("Say what to forget, or give --verify or --resume.")
+    if verify is not None:
+        _finish(lambda: forget_command.verify(verify))
+    if resume:
+        _finish(forget_command.go_on)
+    answers = forget_command.Answers(yes, with_events, with_exports)
+    _finish(lambda: forget_command.erase(what or (), session, answers))
+
+
+@cli.command()
 def setup() -> None:
     """Choose which model answers, try it, and write it down."""
     from assistant.terminal.setup import run_setup
 
     raise typer.Exit(guarded(run_setup))
+
+
+@cli.command()
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be, after a question.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All findings as one object.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Do not ask the endpoint.")] = False,
+) -> None:
+    """Look whether everything is in order: files, memory, model, terminal."""
+    from assistant.terminal import doctor_command
+
+    _finish(lambda: doctor_command.examine(fix, yes, as_json, offline))
 
 
 @sessions.command("list")
@@ -149,6 +203,22 @@ def show_session(session: Annotated[str, typer.Argument(help="Id, its start, or 
     from assistant.terminal import session_commands
 
     _finish(lambda: session_commands.show(session))
+
+
+@sessions.command("export")
+def export_session(
+    session: Annotated[str, typer.Argument(help="Id, its start, or title.")],
+    path: Annotated[
+        str, typer.Argument(help="A file (.json: messages; else Markdown) or a folder.")
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Overwrite a file that is there.")
+    ] = False,
+) -> None:
+    """Write a session to a file."""
+    from assistant.terminal import session_commands
+
+    _finish(lambda: session_commands.export(session, path, force))
 
 
 @sessions.command("rename")

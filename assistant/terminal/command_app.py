@@ -14,14 +14,19 @@ from assistant.terminal.start import read_settings
 
 
 @contextmanager
-def command_app() -> Iterator[tuple[App, Screen]]:
-    """The app of one command, which ends with it; what is wrong with the settings is said."""
+def command_app(*, finish_erasing: bool = True) -> Iterator[tuple[App, Screen]]:
+    """The app of one command, which ends with it; what is wrong with the settings is said.
+
+    An erase that was broken off is finished first, unless the command does so itself.
+    """
     screen = one_shot_screen()
     settings = read_settings({})
     for problem in settings.problems:
         screen.notice(problem)
     app = build_app(settings)
     try:
+        if finish_erasing and (sentence := app.finish_erasing()):
+            screen.notice(sentence)
         yield app, screen
     finally:
         app.close()

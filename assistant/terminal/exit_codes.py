@@ -10,6 +10,7 @@ from assistant.errors import (
     CommandError,
     ConfigError,
     EntryError,
+    EraseError,
     MemoryIndexError,
     MessageTooBig,
     NotConfigured,
@@ -29,6 +30,8 @@ class ExitCode(IntEnum):
     TOO_BIG = 6
     INDEX = 7
     ENTRY = 8
+    ERASE = 9
+    PROBLEM = 10
     INTERRUPTED = 130
 
 
@@ -42,6 +45,7 @@ CODES: tuple[tuple[type[AssistantError], ExitCode], ...] = (
     (MessageTooBig, ExitCode.TOO_BIG),
     (MemoryIndexError, ExitCode.INDEX),
     (EntryError, ExitCode.ENTRY),
+    (EraseError, ExitCode.ERASE),
 )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -13,14 +13,16 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from assistant.memory.files import make_folder
+from assistant.errors import UsageError
+from assistant.memory.prompt_history import entry_digest
+from assistant.terminal.text_editor import edited, keys_echoed
+from assistant.terminal.typed_lines import typed_lines
 
 PROMPT = "> "
 #: Seconds the first keys have the processor to themselves, before what is loaded meanwhile.
@@ -39,6 +41,15 @@ class LineEditor(Protocol):
 
         What was typed before the question stood there is no answer to it.
         """
+
+    def ask(self, question: str) -> str:
+        """One line in answer to a question, kept in no history; "" when there is none.
+
+        Raises KeyboardInterrupt.
+        """
+
+    def edit(self, text: str) -> str:
+        """A text as the user leaves it in an editor of theirs. Raises UsageError without one."""
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -63,11 +74,12 @@ class PromptLineEditor:
         screen: Output | None = None,
     ) -> None:
         self._toolbar = toolbar
+        self._typed = typed_lines(history)
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
             multiline=True,
             prompt_continuation=CONTINUATION,
-            history=_history(history),
+            history=self._typed,
             completer=completer,
             complete_while_typing=Condition(_typing_a_command),
             bottom_toolbar=self._toolbar_text,
@@ -105,21 +117,37 @@ class PromptLineEditor:
         app.output.flush()
         return line
 
+    def forget(self, digests: Collection[str] | None) -> None:
+        """Forget lines that were typed, by the digests of `entry_digest`; None forgets all."""
+        self._typed.forget(lambda line: digests is None or entry_digest(line) in digests)
+
     def close(self) -> None:
         self._session.app.output.disable_bracketed_paste()
         self._session.app.output.flush()
 
     def confirm(self, question: str) -> bool:
+        return is_yes(self.ask(f"{question} [y/N] "))
+
+    def ask(self, question: str) -> str:
         _drop_typed(self._session.app.input)
         answers: PromptSession[str] = PromptSession(
-            f"{question} [y/N] ",
-            input=self._session.app.input,
-            output=self._session.app.output,
+            question, input=self._session.app.input, output=self._session.app.output
         )
         try:
-            return is_yes(answers.prompt())
+            return answers.prompt()
         except EOFError:
-            return False
+            return ""
+
+    def edit(self, text: str) -> str:
+        output = self._session.app.output
+        output.disable_bracketed_paste()
+        output.flush()
+        try:
+            with keys_echoed(sys.stdin):
+                return edited(text)
+        finally:
+            output.enable_bracketed_paste()
+            output.flush()
 
     def _toolbar_text(self) -> str:
         width = get_app().output.get_size().columns
@@ -166,6 +194,14 @@ class PipedLines:
             self._next, answer = line, "no"
         self._say(f"{question} [y/N] {answer}")
         return is_yes(answer)
+
+    def ask(self, question: str) -> str:
+        answer = self._line().rstrip("\n")
+        self._say(f"{question}{answer}")
+        return answer
+
+    def edit(self, text: str) -> str:
+        raise UsageError("An editor needs a terminal. Nothing was changed.")
 
     def _line(self) -> str:
         line, self._next = self._next, None
@@ -231,28 +267,6 @@ def _cut_to(text: str, width: int) -> str:
     while text and get_cwidth(text) >= width:
         text = text[:-1]
     return f"{text}…" if width > 0 else ""
-
-
-def _history(path: Path | None) -> History:
-    if path is None:
-        return InMemoryHistory()
-    try:
-        make_folder(path.parent)
-        # Made here first, so that what was typed is never readable by others.
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    except OSError:
-        return InMemoryHistory()
-    return _KeptHistory(str(path))
-
-
-class _KeptHistory(FileHistory):
-    """Prompt history in a file; when the disk refuses a line, only the search misses it."""
-
-    def store_string(self, string: str) -> None:
-        try:
-            super().store_string(string)
-        except OSError:
-            return
 
 
 def _typing_a_command() -> bool:

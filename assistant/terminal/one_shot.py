@@ -44,6 +44,8 @@ def ask_once(question: Question, options: Options) -> int:
         screen.notice(problem)
     app = build_app(settings, private=options.private, one_shot=True, titles="words")
     try:
+        if sentence := app.finish_erasing():
+            screen.notice(sentence)
         text = question_text(question.text, sys.stdin)
         return _answer(app, open_session(app, options, screen), question, text, screen)
     finally:

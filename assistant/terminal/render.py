@@ -130,7 +130,8 @@ class Screen:
             self._draw(RichText(without_control(output.title), style="bold"))
         self._note(output.note)
         for message in output.messages:
-            self._message(message, output.failures.get(message.turn))
+            mark = " · undone" if message.turn in output.undone else ""
+            self._message(message, output.failures.get(message.turn), mark=mark)
 
     def recap(self, output: Transcript) -> None:
         """The end of a conversation, each message shortened to a few lines."""
@@ -141,12 +142,14 @@ class Screen:
             shortened = shorten(message.text, RECAP_CHARACTERS)
             aside._message(message, output.failures.get(message.turn), shortened)
 
-    def _message(self, message: Message, failure: str | None, text: str | None = None) -> None:
+    def _message(
+        self, message: Message, failure: str | None, text: str | None = None, *, mark: str = ""
+    ) -> None:
         from rich.text import Text as RichText
 
         when = local_time(message.ts)
         who = {"user": "You", "assistant": "Assistant", "tool": "Tool"}.get(message.role, "")
-        head = RichText(f"{who} · {message.turn} · {when}", style="bold")
+        head = RichText(f"{who} · {message.turn} · {when}{mark}", style="bold")
         self._draw(head)
         shown = message.text if text is None else text
         if message.role == "assistant":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from assistant.app import App
 from assistant.commands.context import CommandContext
-from assistant.commands.outputs import Ask, Confirm, Output, Quit, Say, Work
+from assistant.commands.outputs import Ask, Choose, Confirm, Edit, Output, Quit, Say, Work
 from assistant.errors import AssistantError, MessageTooBig
 from assistant.messages import Content, Message, clean_text, one_line
+from assistant.terminal.choice import chosen_places
 from assistant.terminal.line_editor import LineEditor
 from assistant.terminal.render import Screen
 from assistant.turn import Changed, Event, Notice, TextArrived, Working, run_turn
@@ -97,33 +98,68 @@ class Repl:
             case Quit():
                 return False
             case Ask():
-                self._ask(output.message)
+                self._ask(output.message, output.model)
             case Say():
-                self._screen.say(f"> {output.text}")
-                self._ask(output.text)
+                self._say(output)
+            case Edit():
+                return self._show(output.then(self._editor.edit(output.text)))
             case Work():
                 with self._screen.working(output.text) as say:
                     done = output.run(say)
                 return self._show(done)
             case Confirm():
-                if self._agrees(output.question):
+                if output.shown is not None:
+                    self._screen.show(output.shown)
+                if self._agrees(output.question, output.word):
                     return self._show(output.then())
+                if output.otherwise is not None:
+                    return self._show(output.otherwise())
                 self._screen.say("Nothing was changed.")
+            case Choose():
+                return self._show(output.then(self._chosen(output)))
             case _:
                 self._screen.show(output)
         return True
 
-    def _agrees(self, question: str) -> bool:
-        """Whether the user says yes; Ctrl-C is a no."""
+    def _agrees(self, question: str, word: str = "") -> bool:
+        """Whether the user says yes, with the word where one is wanted; Ctrl-C is a no."""
         try:
+            if word:
+                return self._editor.ask(f"{question} Type “{word}”: ").strip() == word
             return self._editor.confirm(question)
         except KeyboardInterrupt:
             return False
 
-    def _ask(self, question: Content | Message) -> None:
+    def _chosen(self, output: Choose) -> Sequence[int]:
+        """The places of what the user ticks; none for Ctrl-C, and for what is no choice."""
+        self._screen.say("\n".join([output.title, *output.lines()]))
+        try:
+            answer = self._editor.ask(output.question)
+        except KeyboardInterrupt:
+            return ()
+        return chosen_places(answer, len(output.items), output.marked)
+
+    def _say(self, said: Say) -> None:
+        """One turn of what a command says; it hears when no reply came."""
+        self._screen.say(f"> {Message(role='user', content=said.content).text}")
+        answered = False
+        try:
+            answered = self._ask(said.content, said.model)
+        except AssistantError as error:
+            self._screen.error(str(error))
+        finally:
+            if not answered and said.without_reply is not None:
+                self._show(said.without_reply())
+
+    def _ask(self, question: Content | Message, model: str | None = None) -> bool:
+        """One turn, by another model if one is named, and whether a reply came of it."""
+        with self._app.answered_by(model):
+            return self._sent(question)
+
+    def _sent(self, question: Content | Message) -> bool:
         """One turn; a message that is too big is cut only when the user agrees."""
         try:
-            self._turn(question)
+            return self._turn(question)
         except MessageTooBig as error:
             self._screen.error(str(error))
             unanswered = self._context.session.unanswered
@@ -131,10 +167,11 @@ class Repl:
                 "Send it now with its middle left out, marked where?"
             ):
                 self._screen.say("Kept, not sent. /retry asks this question again.")
-                return
-            self._turn(unanswered, cut_message=True)
+                return False
+            return self._turn(unanswered, cut_message=True)
 
-    def _turn(self, question: Content | Message, *, cut_message: bool = False) -> None:
+    def _turn(self, question: Content | Message, *, cut_message: bool = False) -> bool:
+        """One turn on the screen, and whether a reply came of it."""
         session = self._context.session
         progress = self._app.progress
         notices: list[str] = []
@@ -176,6 +213,7 @@ class Repl:
             self._screen.say("Stopped before its reply. /retry asks again.")
         if turn.only_claimed:
             self._screen.notice(ONLY_CLAIMED)
+        return turn.reply is not None
 
     def _warn_when_unsaved(self) -> None:
         """Say once that a session is not being saved, and once that it is again."""

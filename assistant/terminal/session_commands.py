@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
+from assistant.commands.exports import export_path, write_export
 from assistant.commands.outputs import Transcript, count_text
 from assistant.commands.session import session_table
 from assistant.errors import UsageError
+from assistant.memory.exports import Exports
 from assistant.terminal.command_app import command_app, may_delete
 from assistant.terminal.exit_codes import ExitCode
 
@@ -28,6 +32,18 @@ def show(reference: str) -> int:
                 failures=session.failure_reasons,
             )
         )
+    return ExitCode.OK
+
+
+def export(reference: str, path: str, force: bool) -> int:
+    with command_app() as (app, screen):
+        session = app.store.open(app.store.find(reference).id, read_only=True)
+        place = export_path(path, session.id)
+        if os.path.exists(place) and not force:
+            raise UsageError(f"{place} is there already. Nothing was written; --force overwrites.")
+        exports = Exports(app.settings.data_folder / "exports.json")
+        write_export(session, place, exports, app.clock(), overwrite=force)
+        screen.say(f"Written: {place}")
     return ExitCode.OK
 
 

@@ -55,6 +55,8 @@ def chat(options: Options) -> int:
         screen.notice(problem)
     app = build_app(settings, private=options.private)
     try:
+        if sentence := app.finish_erasing(screen.say):
+            screen.notice(sentence)
         session = _session_or_choice(app, options, screen)
         if session is not None:
             converse(app, session, screen)
@@ -215,12 +217,16 @@ def _editor(app: App, context: CommandContext) -> Any:
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         return PipedLines(sys.stdin, one_shot_screen().notice)
     history = None if context.session.private else app.settings.data_folder / "prompt_history"
-    return PromptLineEditor(
+    editor = PromptLineEditor(
         history=history,
         open_editor=not context.session.private,
         completer=SlashCompleter(lambda: context),
         toolbar=lambda: toolbar_parts(context),
     )
+    context.forgotten = lambda erasure: editor.forget(
+        None if erasure is None or erasure.everything else erasure.typed
+    )
+    return editor
 
 
 def toolbar_parts(context: CommandContext) -> list[str]:

@@ -6,21 +6,25 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from assistant.errors import WrongEntry
+from assistant.errors import NoSuchEntry, WrongEntry
 from assistant.messages import Memo, one_line
 from assistant.protocols import Change
 from assistant.tools.arguments import stretch_of
+from assistant.tools.fitting import best_fits
 from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolResult
 
 group = ToolGroup("Memos")
 
-MemoId = Annotated[str, Meta(description="id as search_memos gives it")]
+MemoId = Annotated[str, Meta(description="id as search_memos gives it, or words of it")]
 Tags = Annotated[tuple[str, ...], Meta(description="words to file it under")]
-FirstDay = Annotated[str, Meta(description="written from this day on")]
+FirstDay = Annotated[str, Meta(description="written on this day, week or month; with `to`: from then on")]
 LastDay = Annotated[str, Meta(description="written until this day")]
 
 #: Characters of a memo in a line about it.
 EXCERPT = 60
+
+#: Memos that are listed when words fit more than one.
+MOST_NAMED = 5
 
 
 @group.tool(changes=True)
@@ -67,12 +71,12 @@ def update_memo(
     tags: Tags = (),
 ) -> Proposal:
     """Change a memo."""
-    old = context.stores.memos.get(id)
+    old = _named_memo(context, id)
     if not text and not tags:
         raise WrongEntry("neither a new text nor new tags were given.", "")
 
     def carry_out() -> ToolResult:
-        written = context.stores.memos.update(id, text=text or None, tags=tags or None)
+        written = context.stores.memos.update(old.id, text=text or None, tags=tags or None)
         assert written.after is not None
         if written.before == written.after:
             as_asked = f"as asked already: {_short(old)}"
@@ -85,21 +89,44 @@ def update_memo(
     new = [f"to “{text}”"] if text else []
     new += [f"tags {', '.join(tags)}"] if tags else []
     question = f"Change the memo “{_short(old)}” {' and '.join(new)}?"
-    return Proposal(question, carry_out, about=old)
+    return Proposal(question, carry_out, about=old, always_asks=_is_guess(old, id))
 
 
 @group.tool(changes=True)
 def delete_memo(context: ToolContext, id: MemoId) -> Proposal:
     """Delete a memo."""
-    old = context.stores.memos.get(id)
+    old = _named_memo(context, id)
 
     def carry_out() -> ToolResult:
-        written = context.stores.memos.delete(id)
+        written = context.stores.memos.delete(old.id)
         return ToolResult(
             f"Deleted: {old.text}", Change(f"memo deleted: {_short(old)}", written.undo)
         )
 
-    return Proposal(f"Delete the memo “{old.text}”?", carry_out, about=old)
+    question = f"Delete the memo “{old.text}”?"
+    return Proposal(question, carry_out, about=old, always_asks=_is_guess(old, id))
+
+
+def _named_memo(context: ToolContext, words: str) -> Memo:
+    """The memo with this id; else the one that the words fit.
+
+    Raises NoSuchEntry, and WrongEntry with those that fit where it is more than one.
+    """
+    try:
+        return context.stores.memos.get(words)
+    except NoSuchEntry:
+        found = best_fits(words, context.stores.memos.search(words), lambda one: one.text)
+        if not found:
+            raise
+    if len(found) > 1:
+        lines = [_line(one) for one in found[:MOST_NAMED]]
+        raise WrongEntry("\n".join([f"“{words}” fits {len(found)} memos:", *lines]), "id")
+    return found[0]
+
+
+def _is_guess(memo: Memo, name: str) -> bool:
+    """Whether the memo was not called by its id."""
+    return memo.id != name.strip().lower()
 
 
 def _line(memo: Memo) -> str:

@@ -8,16 +8,17 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from assistant.errors import WrongEntry
+from assistant.errors import NoSuchEntry, WrongEntry
 from assistant.event_text import clash_text, clashes, event_line, past_text, when_text
 from assistant.messages import Event, Moment
 from assistant.protocols import Change, EventChanges, Scope, Times
 from assistant.tools.arguments import named, stretch_of
+from assistant.tools.fitting import best_fits
 from assistant.tools.registry import Proposal, ToolContext, ToolGroup, ToolResult
 
 group = ToolGroup("Schedule")
 
-EventId = Annotated[str, Meta(description="id as list_events gives it")]
+EventId = Annotated[str, Meta(description="id as list_events gives it, or words of its title")]
 When = Annotated[
     str, Meta(description="local time like 2026-12-01T15:00, or the user's own words for it")
 ]
@@ -32,6 +33,12 @@ Which = Annotated[Scope | None, Meta(description="of a repeated event: this occu
 
 #: Days that are listed when none are named.
 DAYS_AHEAD = 7
+
+#: Days in which an event is looked for by words alone.
+DAYS_LOOKED_AT = 366
+
+#: Events that are listed when words fit more than one.
+MOST_NAMED = 5
 
 
 @group.tool(changes=True)
@@ -100,11 +107,10 @@ def list_events(
     start, end = stretch_of(context.stores.times, from_, to)
     if query:
         events = context.stores.calendar.search(query, start, end)
+        events = events or _fitting(context, query, start, end)
         where = f" with “{query}”"
     else:
-        start = start or context.stores.times.now().replace(
-            hour=0, minute=0, second=0, microsecond=0
-        )
+        start = start or _today(context.stores.times)
         end = end or start + timedelta(days=DAYS_AHEAD)
         events = context.stores.calendar.between(start, end)
         where = ""
@@ -130,7 +136,7 @@ def update_event(
     scope: Which = None,
 ) -> Proposal:
     """Move or change an appointment; only what is to be different is given."""
-    old = context.stores.calendar.get(id)
+    old = _named_event(context, id)
     _require_scope(old, scope)
     changes, moment = _changes(context.stores.times, old, start, end)
     changes = EventChanges(
@@ -148,7 +154,7 @@ def update_event(
         raise WrongEntry("nothing was given that is to be different.", "")
 
     def carry_out() -> ToolResult:
-        written = context.stores.calendar.update(id, changes, scope)
+        written = context.stores.calendar.update(old.id, changes, scope)
         assert written.before is not None
         assert written.after is not None
         before, after = written.before, written.after
@@ -164,7 +170,7 @@ def update_event(
         return ToolResult("\n".join(lines), Change(said, written.undo))
 
     question = f"Change{_which(old, scope)} {event_line(old)}: {', '.join(planned)}?"
-    return Proposal(question, carry_out, about=old)
+    return Proposal(question, carry_out, about=old, always_asks=_is_guess(old, id))
 
 
 @group.tool(changes=True)
@@ -174,18 +180,57 @@ def cancel_event(
     scope: Which = None,
 ) -> Proposal:
     """Take an appointment out of the calendar."""
-    old = context.stores.calendar.get(id)
+    old = _named_event(context, id)
     _require_scope(old, scope)
 
     def carry_out() -> ToolResult:
-        written = context.stores.calendar.cancel(id, scope)
+        written = context.stores.calendar.cancel(old.id, scope)
         gone = event_line(written.before or old)
         return ToolResult(
             f"Cancelled at {context.stores.times.now():%Y-%m-%d %H:%M}: {gone}",
             Change(f"event cancelled{_which(old, scope)}: {gone}", written.undo),
         )
 
-    return Proposal(f"Cancel{_which(old, scope)} {event_line(old)}?", carry_out, about=old)
+    question = f"Cancel{_which(old, scope)} {event_line(old)}?"
+    return Proposal(question, carry_out, about=old, always_asks=_is_guess(old, id))
+
+
+def _named_event(context: ToolContext, words: str) -> Event:
+    """The event with this id; else the one to come that the words fit, of a series its next time.
+
+    Raises NoSuchEntry, and WrongEntry with those that fit where it is more than one.
+    """
+    try:
+        return context.stores.calendar.get(words)
+    except NoSuchEntry:
+        found = _fitting(context, words) or context.stores.calendar.search(words)
+        if not found:
+            raise
+    if len(found) > 1:
+        lines = [f"{one.id} · {event_line(one)}" for one in found[:MOST_NAMED]]
+        raise WrongEntry("\n".join([f"“{words}” fits {len(found)} events:", *lines]), "id")
+    return found[0]
+
+
+def _is_guess(event: Event, name: str) -> bool:
+    """Whether the event was not called by its id."""
+    return event.id != name.strip().lower()
+
+
+def _fitting(
+    context: ToolContext, words: str, start: datetime | None = None, end: datetime | None = None
+) -> Sequence[Event]:
+    """Events that fit the words best, each series once; from today on where no time is given."""
+    start = start or _today(context.stores.times)
+    end = end or start + timedelta(days=DAYS_LOOKED_AT)
+    first: dict[str, Event] = {}
+    for event in context.stores.calendar.between(start, end):
+        first.setdefault(event.id.partition("@")[0], event)
+    return best_fits(words, list(first.values()), lambda one: f"{one.title} {one.location}")
+
+
+def _today(times: Times) -> datetime:
+    return times.now().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _require_scope(event: Event, scope: Scope | None) -> None:

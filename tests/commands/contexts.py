@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,6 +26,9 @@ def context_of(
         registry=CommandRegistry([group]),
         indexer=none,
         stores=cast(Stores, SimpleNamespace(**stores)),
+        make_eraser=none,
+        make_forgetting=none,
+        at_rest=nullcontext,
         opened=lambda session: None,
         left=lambda session: None,
     )

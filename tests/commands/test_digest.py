@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import cast
 
 from assistant.commands.digest import digest
 from assistant.errors import EntriesUnreadable
+from assistant.memory.calendar import CalendarFile
 from assistant.memory.promises import Promise
 from assistant.messages import Event
 from assistant.protocols import Calendar
+from tests.fakes import FakeClock, FakeIds
 
 NOW = datetime(2026, 12, 1, 9, 30, tzinfo=UTC)
 
@@ -88,6 +91,17 @@ def test_promises_say_whose_they_are_and_when_they_were_made() -> None:
     assert lines[1].startswith("  you on Mon 2026-11-30: I'll send Anna the contract xxx")
     assert lines[1].endswith("more characters)")
     assert lines[2] == "  the assistant on Mon 2026-11-30: I'll remind you."
+
+
+def test_what_another_terminal_writes_is_due_here_too(tmp_path: Path) -> None:
+    path = tmp_path / "calendar.ics"
+    here, there = (CalendarFile(path, FakeClock(NOW), FakeIds()) for _ in range(2))
+    assert digest(here, (), NOW) == []
+    for title in ("call Anna", "call Bert"):
+        made = there.create(title, NOW + timedelta(hours=3))
+        assert any(title in line for line in digest(here, (), NOW))
+    made.undo()
+    assert not any("Bert" in line for line in digest(here, (), NOW))
 
 
 def test_it_never_fills_more_than_a_screen() -> None:

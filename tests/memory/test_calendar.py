@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -434,6 +435,40 @@ def test_undo_of_what_was_changed_since_is_refused(path: Path) -> None:
     with pytest.raises(EntryChanged):
         made.undo()
     assert path.read_bytes() == text
+
+
+def test_events_of_two_calendars_share_no_uid_though_their_ids_are_the_same(
+    tmp_path: Path,
+) -> None:
+    uids = []
+    for name in ("mine", "yours"):
+        calendar = CalendarFile(tmp_path / name / "calendar.ics", FakeClock(NOW), lambda: "k3f9q")
+        made = calendar.create("Review", at(1, 15)).after
+        assert made is not None
+        assert made.id == "e3f9q"
+        (line,) = re.findall(rb"\r\nUID:(.+)\r\n", (tmp_path / name / "calendar.ics").read_bytes())
+        uids.append(line.decode())
+    assert len(set(uids)) == 2
+    assert all(re.fullmatch(r"e3f9q\.[0-9a-z]{16,}@assistant", uid) for uid in uids)
+
+
+@pytest.mark.parametrize(
+    ("uid", "event_id"),
+    [
+        ("e3f9q.k3f9q@assistant", "e3f9q"),
+        ("ek001.20261201-090000-k001@assistant", "ek001"),
+        ("e3f9q.9b1deb4d3b7d4bad@assistant", "e3f9q"),
+        ("e3f9q.9b1deb4d@elsewhere", "6vkxnvd"),
+    ],
+)
+def test_an_event_that_was_written_before_keeps_its_id(path: Path, uid: str, event_id: str) -> None:
+    calendar = written(path, of(f"UID:{uid}\nDTSTART:20261201T100000Z\nSUMMARY:Old"))
+    assert calendar.get(event_id).title == "Old"
+    new = calendar.create("New", at(2)).after
+    assert new is not None
+    assert new.id != event_id
+    assert calendar.cancel(event_id).after is None
+    assert [one.title for one in december(calendar)] == ["New"]
 
 
 def test_undo_of_a_creation_takes_the_event_out_once(path: Path) -> None:

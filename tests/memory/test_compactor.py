@@ -18,6 +18,7 @@ from assistant.memory.background import summary_block
 from assistant.memory.compaction_plan import CompactionLimits
 from assistant.memory.compactor import MOST_ATTEMPTS, Compactor
 from assistant.memory.session import Session
+from assistant.memory.session_log import encode
 from assistant.memory.session_store import SessionStore
 from assistant.memory.summarizer import Summarizer, SummaryBounds
 from assistant.messages import Message, Summary
@@ -204,12 +205,53 @@ def test_a_summary_record_can_say_anything(
     session: Session, store: SessionStore, covers: tuple[int, int], summarized: int
 ) -> None:
     say(session, 6)
-    session.summarize(Summary("- Notes.", covers, FakeClock()()), after=None)
-    say(session, 2, "said after it")
     session.close()
+    assert session.path is not None
+    with session.path.open("ab") as file:
+        file.write(encode(Summary("- Notes.", covers, FakeClock()())))
+    longer = store.open(session.id)
+    say(longer, 2, "said after it")
+    longer.close()
     again = store.open(session.id)
     assert again.summarized == summarized
     assert again.history[len(again.history) - 1].text.startswith("said after it")
+
+
+@pytest.mark.parametrize(("back", "then"), [(2, 0), (3, 4), (0, 9)])
+def test_a_plan_for_what_was_undone_meanwhile_comes_to_nothing(
+    compactor: Compactor, model: FakeChatModel, session: Session, back: int, then: int
+) -> None:
+    say(session, 6)
+    plan = compactor.plan(session, ROOM)
+    assert plan is not None
+    session.go_to(back)
+    say(session, then, "other words that were said in this turn")
+    with pytest.raises(CompactionStopped):
+        compactor.compact(session, plan)
+    assert session.summary is None
+    assert not model.sent
+
+
+@pytest.mark.parametrize(("back", "stands"), [(5, True), (2, False)])
+def test_a_summary_stands_only_for_what_is_still_there_when_it_is_written(
+    compactor: Compactor, model: FakeChatModel, session: Session, back: int, stands: bool
+) -> None:
+    say(session, 6)
+    plan = compactor.plan(session, ROOM)
+    assert plan is not None
+    model.before_reply = lambda: session.go_to(back)
+    model.replies.append(NOTES)
+    if stands:
+        compactor.compact(session, plan)
+        assert session.summary is not None
+        session.go_to(6)
+        assert session.summary is not None
+        session.go_to(4)
+        assert session.summary is None
+    else:
+        with pytest.raises(CompactionStopped, match="went back"):
+            compactor.compact(session, plan)
+        assert session.summary is None
 
 
 def test_a_narrow_window_makes_it_due_earlier(compactor: Compactor, session: Session) -> None:

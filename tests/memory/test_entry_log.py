@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -212,6 +212,130 @@ def test_what_was_skipped_is_counted_for_the_file_that_is_there(path: Path) -> N
     path.unlink()
     assert texts(log) == []
     assert log.skipped == 0
+
+
+# --- rewriting ----------------------------------------------------------------------------------
+
+
+def without(*gone: str) -> Callable[[Note], Note | None]:
+    return lambda note: None if note.text in gone else note
+
+
+def stays(line: bytes) -> bool:
+    return False
+
+
+def test_records_go_and_change_and_all_other_lines_stay_byte_for_byte(path: Path) -> None:
+    path.parent.mkdir()
+    others = b'{ "v":1, "type":"note", "text":"by hand" }\n\nrubbish\r\n'
+    path.write_bytes(others + b'{"v":1,"type":"note","text":"secret"}\n')
+    log, other = notes(path), notes(path)
+    log.append(Note("old"), Note("last"))
+    assert len(texts(other)) == 4
+
+    def change(note: Note) -> Note | None:
+        return Note("new") if note.text == "old" else without("secret")(note)
+
+    assert log.touched(change, stays) == 2
+    log.rewrite(change, stays)
+
+    expected = others + b'{"v":1,"type":"note","text":"new"}\n{"v":1,"type":"note","text":"last"}\n'
+    assert path.read_bytes() == expected
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert texts(log) == texts(other) == ["by hand", "new", "last"]
+    assert (log.generation, other.generation) == (1, 1)
+    assert log.touched(change, stays) == 0
+    log.append(Note("after"))
+    assert texts(other) == ["by hand", "new", "last", "after"]
+
+
+def test_what_can_not_be_read_goes_when_that_is_wanted(path: Path) -> None:
+    log = notes(path)
+    log.append(Note("one"))
+    with path.open("ab") as file:
+        file.write(b'rubbish\n{"v":1,"type":"note","text":"torn secr')
+
+    def goes(line: bytes) -> bool:
+        return b"secr" in line
+
+    assert log.touched(without(), goes) == 1
+    log.rewrite(without(), goes)
+    assert path.read_bytes() == b'{"v":1,"type":"note","text":"one"}\nrubbish\n'
+
+
+def test_nothing_is_written_where_nothing_changes(path: Path) -> None:
+    log = notes(path)
+    log.rewrite(without("one"), stays)
+    assert not path.exists()
+    log.append(Note("one"))
+    before = path.stat()
+    log.rewrite(without("two"), stays)
+    assert path.stat() == before
+    assert log.generation == 0
+
+
+def test_a_link_stays_and_what_it_leads_to_is_rewritten(path: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    path.parent.mkdir()
+    path.symlink_to(elsewhere)
+    log = notes(path)
+    log.append(Note("secret"), Note("kept"))
+    log.rewrite(without("secret"), stays)
+    assert path.is_symlink()
+    assert b"secret" not in elsewhere.read_bytes()
+    assert texts(log) == ["kept"]
+    log.remove()
+    assert not path.is_symlink()
+    assert not elsewhere.exists()
+    assert texts(log) == []
+
+
+def test_a_file_of_a_newer_version_is_not_rewritten(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b'{"v":%d,"type":"note","text":"one"}\n' % (FORMAT_VERSION + 1))
+    before = path.read_bytes()
+    with pytest.raises(NotSaved, match="newer version"):
+        notes(path).rewrite(without("one"), stays)
+    assert path.read_bytes() == before
+
+
+def test_what_others_append_meanwhile_is_not_lost(path: Path) -> None:
+    log = notes(path)
+    log.append(*(Note(f"mine {number}") for number in range(50)))
+    process = appending(path, "other", 40)
+    for number in range(50):
+        log.rewrite(without(f"mine {number}"), stays)
+    process.communicate(timeout=60)
+    assert texts(log) == texts(notes(path)) == [f"other {number}" for number in range(40)]
+
+
+REWRITE = """
+import sys
+from pathlib import Path
+from tests.memory.test_entry_log import notes, stays, without
+log = notes(Path(sys.argv[1]))
+print("begun", flush=True)
+for number in range(2_000):
+    log.rewrite(without(f"{number:05}"), stays)
+"""
+
+
+def test_killed_while_it_rewrites_the_file_is_an_old_or_a_new_one(path: Path) -> None:
+    numbers = [f"{number:05}" for number in range(2_000)]
+    notes(path).append(*map(Note, numbers))
+    for delay in (0.0, 0.03, 0.1, 0.2):
+        process = subprocess.Popen(
+            [sys.executable, "-c", REWRITE, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        found = texts(log := notes(path))
+        assert found == numbers[len(numbers) - len(found) :]
+        assert log.skipped == 0
 
 
 # --- trouble ------------------------------------------------------------------------------------

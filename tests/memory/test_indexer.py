@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +17,12 @@ from assistant.errors import (
     IndexLocked,
     IndexUnavailable,
 )
+from assistant.memory.files import write_atomically
 from assistant.memory.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
-from assistant.protocols import Embedder
+from assistant.protocols import Embedder, IndexRow
 from tests.fakes import FakeClock, FakeEmbedder, FakeIndex, FakeIndexHome
 
 if TYPE_CHECKING:
@@ -464,3 +466,274 @@ def test_switched_off_it_is_left_alone(keeper: Keeper) -> None:
     assert (keeper.jobs, keeper.place.opened) == ([], [])
     assert keeper.indexer.searchable(10) is None
     assert "memory.index" in keeper.indexer.status().detail
+
+
+# --- logs that are rewritten meanwhile ----------------------------------------------------------
+
+
+class Hooked(FakeIndex):
+    """Does something once when rows are written, or when all are looked at."""
+
+    def __init__(self, at: str, act: Callable[[], None]) -> None:
+        super().__init__()
+        self.at, self.act = at, act
+        self.asked: list[Sequence[str] | None] = []
+        self.written: set[str] = set()
+        """All that ever was: deleting it later would not take its bytes away."""
+
+    def upsert(self, rows: Sequence[IndexRow]) -> None:
+        super().upsert(rows)
+        self.written |= {row.id for row in rows}
+        self._reached("upsert")
+
+    def newest(self, limit: int) -> list[IndexRow]:
+        found = super().newest(limit)
+        self._reached("newest")
+        return found
+
+    def digests(self, sessions: Sequence[str] | None = None) -> Mapping[str, str]:
+        self.asked.append(sessions)
+        return super().digests(sessions)
+
+    def _reached(self, place: str) -> None:
+        if place == self.at:
+            self.at = ""
+            self.act()
+
+
+class HookedEmbedder(FakeEmbedder):
+    """Does something before its first vectors are ready."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        super().__init__()
+        self.act = act
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        act, self.act = self.act, lambda: None
+        act()
+        return super().embed_documents(texts)
+
+
+def take_from_log(keeper: Keeper, session: str, *turns: int) -> None:
+    """What an erase does to a session's file."""
+    path = keeper.home / "sessions" / f"{session}.jsonl"
+    marks = [b'"turn":%d,' % turn for turn in turns]
+    lines = path.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if not any(mark in line for mark in marks)]
+    assert len(kept) < len(lines)
+    write_atomically(path, b"".join(kept))
+
+
+def all_but(*turns: int) -> list[str]:
+    return sorted(f"s1.{turn}" for turn in range(1, 41) if turn not in turns)
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_what_was_read_before_it_was_erased_is_not_written(keeper: Keeper, steps: int) -> None:
+    hooked = keeper.place.index = Hooked("", lambda: None)
+    keeper.talk(*["early"] * 40).close()
+    keeper.indexer.start()
+    keeper.work(steps)
+    take_from_log(keeper, "s1", 35, 40)
+    keeper.work()
+    assert sorted(hooked.stored) == all_but(35, 40)
+    assert hooked.written == set(all_but(35, 40))
+
+
+def test_what_is_erased_while_vectors_are_made_is_not_written(keeper: Keeper) -> None:
+    hooked = keeper.place.index = Hooked("", lambda: None)
+    keeper.talk(*["early"] * 40).close()
+    keeper.embedder = HookedEmbedder(lambda: take_from_log(keeper, "s1", 3))
+    keeper.start()
+    assert hooked.written == set(hooked.stored) == set(all_but(3))
+
+
+def test_what_is_erased_while_it_is_written_goes_for_good(keeper: Keeper) -> None:
+    keeper.talk(*["early"] * 40).close()
+    keeper.place.index = Hooked("upsert", lambda: take_from_log(keeper, "s1", 3))
+    keeper.start()
+    assert keeper.state == "ready"
+    assert sorted(keeper.index.stored) == all_but(3)
+    assert "s1.3" in keeper.place.erased
+
+
+def test_a_turn_that_waits_to_be_added_and_is_erased_is_not(keeper: Keeper) -> None:
+    keeper.start()
+    session = keeper.talk("one", "two")
+    for turn in (1, 2):
+        exchange = session.exchange(turn)
+        assert exchange is not None
+        keeper.indexer.add(exchange)
+    session.close()
+    take_from_log(keeper, "s1", 2)
+    keeper.work()
+    assert list(keeper.index.stored) == ["s1.1"]
+
+
+def test_a_session_that_only_grows_is_read_once_more(keeper: Keeper) -> None:
+    session = keeper.talk(*["early"] * 40)
+    keeper.indexer.start()
+    keeper.work(1)
+    keeper.talk("late", session=session)
+    keeper.work()
+    assert sorted(keeper.index.stored) == sorted([*all_but(), "s1.41"])
+    session.close()
+
+
+def test_rows_too_many_in_a_session_leave_the_index(keeper: Keeper) -> None:
+    hooked = Hooked("", lambda: None)
+    keeper.place.index = hooked
+    keeper.talk(*["early"] * 40).close()
+    keeper.talk("another").close()
+    keeper.start()
+    hooked.asked.clear()
+    take_from_log(keeper, "s1", 39, 40)
+    keeper.indexer.refresh()
+    keeper.work()
+    assert sorted(hooked.stored) == sorted([*all_but(39, 40), "s2.1"])
+    assert hooked.asked == [["s1"]]
+
+
+def test_a_session_deleted_elsewhere_is_noticed(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.talk("two").close()
+    keeper.start()
+    keeper.store.delete("s1")
+    keeper.say_elsewhere("three")
+    assert keeper.indexer.searchable(0) is None
+    keeper.work()
+    assert sorted(keeper.index.stored) == ["s2.1", "s3.1"]
+
+
+def test_a_change_at_the_very_end_of_catching_up_is_not_missed(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.talk("two").close()
+
+    def change() -> None:
+        keeper.store.delete("s1")
+        keeper.indexer.refresh()
+
+    keeper.place.index = Hooked("newest", change)
+    keeper.start()
+    assert keeper.state == "ready"
+    assert list(keeper.index.stored) == ["s2.1"]
+
+
+def test_a_new_one_leaves_nothing_running_for_the_old_one(keeper: Keeper) -> None:
+    embedder = keeper.embedder = FakeEmbedder()
+    keeper.talk(*["early"] * 40).close()
+    keeper.indexer.start()
+    keeper.work(1)
+    begun = len(embedder.embedded)
+    keeper.indexer.start_over()
+    keeper.work()
+    one_step = begun  # was queued before
+    assert len(embedder.embedded) == begun + one_step + 40
+
+
+# --- erasing ------------------------------------------------------------------------------------
+
+
+def test_erased_rows_are_gone_at_once_and_the_rest_is_opened_again(keeper: Keeper) -> None:
+    keeper.talk(*["early"] * 40).close()
+    keeper.start()
+    assert keeper.indexer.statistics is not None
+    take_from_log(keeper, "s1", 3)
+    keeper.indexer.erase(["s1.3"])
+    assert (keeper.place.erased, keeper.index.closed) == (["s1.3"], True)
+    assert (keeper.state, keeper.indexer.statistics) == ("catching up", None)
+    keeper.work()
+    assert keeper.state == "ready"
+    assert keeper.indexer.statistics is not None
+    assert keeper.indexer.statistics.rows == 39
+    assert sorted(keeper.index.stored) == all_but(3)
+
+
+def test_erasing_breaks_off_what_is_being_caught_up_with(keeper: Keeper) -> None:
+    keeper.talk(*["early"] * 40).close()
+    keeper.indexer.start()
+    keeper.work(1)
+    take_from_log(keeper, "s1", 3, 30)
+    keeper.indexer.erase(["s1.3", "s1.30"])
+    keeper.work()
+    assert (keeper.state, sorted(keeper.index.stored)) == ("ready", all_but(3, 30))
+
+
+def test_an_index_that_is_not_open_stays_closed(keeper: Keeper) -> None:
+    keeper.indexer.erase(["s1.3"])
+    assert (keeper.jobs, keeper.state, keeper.place.opened) == ([], "opening", [])
+    assert keeper.place.erased == ["s1.3"]
+
+
+def test_after_it_was_stopped_it_is_not_opened_again(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.start()
+    keeper.indexer.stop()
+    keeper.indexer.erase(["s1.1"])
+    assert keeper.jobs == []
+
+
+def test_what_can_not_be_erased_is_said_and_opened_again_later(keeper: Keeper) -> None:
+    keeper.talk("one").close()
+    keeper.start()
+    keeper.place.locked = True
+    with pytest.raises(IndexLocked):
+        keeper.indexer.erase(["s1.1"])
+    assert keeper.state == "locked"
+    keeper.place.locked = False
+    keeper.seconds = 100
+    keeper.indexer.searchable(0)
+    keeper.work()
+    assert keeper.state == "ready"
+
+
+def test_other_terminals_look_again_after_an_erase(keeper: Keeper) -> None:
+    keeper.talk("one", "two").close()
+    keeper.start()
+    elsewhere = keeper.made(FakeIndexHome(locked=True))
+    take_from_log(keeper, "s1", 2)
+    with pytest.raises(IndexLocked):
+        elsewhere.erase(["s1.2"])
+    assert keeper.indexer.searchable(0) is None
+    keeper.work()
+    assert list(keeper.index.stored) == ["s1.1"]
+
+
+def test_ctrl_c_leaves_it_to_the_worker(keeper: Keeper) -> None:
+    keeper.talk("one", "two").close()
+    keeper.start()
+    take_from_log(keeper, "s1", 2)
+    keeper.place.errors = [KeyboardInterrupt()]  # type: ignore[list-item]
+    keeper.indexer.erase(["s1.2"])
+    assert "s1.2" in keeper.index.stored
+    keeper.work()
+    assert (keeper.state, list(keeper.index.stored)) == ("ready", ["s1.1"])
+    assert keeper.place.erased == ["s1.2"]
+
+
+def test_the_step_at_hand_is_waited_for(keeper: Keeper) -> None:
+    begun, going_on = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def embed() -> None:
+        begun.set()
+        going_on.wait(30)
+        order.append("embedded")
+
+    def wait() -> None:
+        keeper.indexer.finish_step()
+        order.append("finished")
+
+    keeper.talk("one").close()
+    keeper.embedder = HookedEmbedder(embed)
+    keeper.indexer.start()
+    threads = [threading.Thread(target=keeper.work), threading.Thread(target=wait)]
+    threads[0].start()
+    assert begun.wait(30)
+    threads[1].start()
+    threads[1].join(0.05)
+    assert order == []
+    going_on.set()
+    for thread in threads:
+        thread.join()
+    assert order == ["embedded", "finished"]

@@ -26,6 +26,17 @@ def sessions(store: SessionStore, clock: FakeClock) -> SessionStore:
     return store
 
 
+def test_what_was_undone_is_found_and_marked(sessions: SessionStore) -> None:
+    session = sessions.open("s1")
+    session.go_to(1)
+    session.close()
+    found = search_logs(sessions, "火锅", 10) + search_logs(sessions, "px-4471", 10)
+    assert [(one.exchange.id, one.exchange.undone) for one in found] == [
+        ("s1.2", True),
+        ("s1.1", False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "turns"),
     [

@@ -196,6 +196,15 @@ def test_orders_in_a_memo_are_text_like_any_other(memos: Memos) -> None:
 # --- changing and taking back -------------------------------------------------------------------
 
 
+def test_all_that_a_memo_ever_said_is_told(memos: Memos) -> None:
+    memo = kept(memos.save("one"))
+    memos.save("another")
+    memos.update(memo.id, text="two")
+    memos.update(memo.id, tags=["tagged"])
+    memos.delete(memo.id)
+    assert memos.texts()[memo.id] == ["one", "two", "tagged"]
+
+
 def test_text_and_tags_are_changed_apart(memos: Memos, clock: FakeClock) -> None:
     old = kept(memos.save("one", ["a"]))
     clock.advance(hours=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from assistant.memory.promises import LASTING, MOST, Promises
+from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
 from tests.fakes import FakeClock
 
@@ -18,7 +19,7 @@ def said(clock: FakeClock, user: str, assistant: str, turn: int = 1) -> list[Mes
 
 
 def promises(folder: Path, gone: tuple[str, ...] = ()) -> Promises:
-    return Promises(folder / "data" / "promises.json", lambda session: session not in gone)
+    return Promises(folder / "data" / "promises.json", lambda session, turn: session not in gone)
 
 
 def test_what_both_sides_promise_is_kept_word_for_word(tmp_path: Path, clock: FakeClock) -> None:
@@ -45,6 +46,21 @@ def test_those_of_the_open_session_of_deleted_ones_and_of_long_ago_are_not_shown
     assert promises(tmp_path, gone=("s1",)).lately(clock(), not_in="s2") == []
     clock.now += LASTING
     assert promises(tmp_path).lately(clock(), not_in="s2") == []
+
+
+def test_those_of_undone_turns_are_not_shown(
+    tmp_path: Path, store: SessionStore, clock: FakeClock
+) -> None:
+    kept = Promises(tmp_path / "data" / "promises.json", store.has_turn)
+    session = store.create()
+    session.ask("I promised Anna to call her.")
+    session.answer(Message(role="assistant", content="Good.", turn=1))
+    kept.note(session.id, session.messages)
+    session.go_to(0)
+    assert kept.lately(clock(), not_in="") == []
+    session.go_to(1)
+    assert len(kept.lately(clock(), not_in="")) == 1
+    session.close()
 
 
 def test_a_turn_told_twice_is_kept_once_and_only_the_newest_stay(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,38 @@ def test_copies_of_one_text_leave_room_for_others(memory: Memory) -> None:
     memory.talk("Anna is allergic, and it is peanuts.").close()
     memory.start()
     assert "s7.1" in memory.found("What is Anna allergic to, peanuts?", 9_000)
+
+
+def test_a_second_look_finds_what_was_said_between_two_days(
+    memory: Memory, clock: FakeClock
+) -> None:
+    for text in ("Anna is allergic to peanuts.", "Anna is allergic to cats.", "Anna ate peanuts."):
+        memory.talk(text, *CHATTER).close()
+        clock.advance(days=1)
+    memory.start()
+    day = clock().replace(hour=0, minute=0) - timedelta(days=2)
+    question = "What is Anna allergic to?"
+
+    def turns(start: datetime | None, end: datetime | None) -> set[str]:
+        found = memory.retriever.found(question, start, end, not_in="")
+        return {one.partition("(")[2].partition(")")[0] for one in found} & {"s1.1", "s2.1", "s3.1"}
+
+    assert turns(None, None) == {"s1.1", "s2.1", "s3.1"}
+    assert turns(day, day + timedelta(days=1)) == {"s2.1"}
+    assert turns(day, None) == {"s2.1", "s3.1"}
+    assert turns(None, day) == {"s1.1"}
+
+
+def test_a_second_look_does_not_find_the_turn_that_asks(memory: Memory) -> None:
+    session = memory.talk(PEANUTS, *CHATTER)
+    question = "What is my sister Anna allergic to?"
+    asked = session.ask(question)
+    memory.start()
+    asks = f"{session.id}.{asked.turn}"
+    assert asks in memory.place.index.stored
+    found = memory.retriever.found(question, None, None, not_in=asks)
+    assert "(s1.1)" in found[0]
+    assert question not in "".join(found)
 
 
 def test_no_room_searches_nothing(memory: Memory, clock: FakeClock) -> None:

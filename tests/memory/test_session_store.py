@@ -23,7 +23,7 @@ from assistant.errors import (
 from assistant.memory.session import Session
 from assistant.memory.session_log import PartFile, PartHeader, TitleRecord, encode
 from assistant.memory.session_store import SessionStore
-from assistant.messages import INTERRUPTED, ImagePart, ImageUrl, Message, TextPart
+from assistant.messages import INTERRUPTED, ImagePart, ImageUrl, Message, TextPart, ToolCall
 from tests.fakes import FakeClock, FakeIds
 
 
@@ -300,6 +300,36 @@ def test_a_fork_goes_on_and_leaves_its_source_alone(store: SessionStore, home: P
     again.close()
 
 
+def test_undone_turns_are_neither_counted_nor_the_title(store: SessionStore) -> None:
+    session = store.open(talk(store, ("a river?", "Rhine"), ("a lake?", "Constance")))
+    session.go_to(0)
+    session.ask("a mountain?")
+    session.answer(Message(role="assistant", content="Eiger", turn=3))
+    session.go_to(0)
+    session.close()
+    (info,) = store.list()
+    assert (info.title, info.turns, info.last_turn) == ("", 0, 0)
+    session = store.open(session.id)
+    session.go_to(3)
+    session.close()
+    (info,) = store.list()
+    assert (info.title, info.turns, info.last_turn) == ("a mountain?", 1, 3)
+    assert [one.turn for one in store.exchanges(session.id)] == [3]
+    assert [one.turn for one in store.exchanges(session.id, every=True)] == [1, 2, 3]
+
+
+def test_what_turns_a_conversation_has_is_told_without_opening_it(store: SessionStore) -> None:
+    session_id = talk(store, ("a", "b"), ("c", "d"))
+    assert [store.has_turn(session_id, turn) for turn in (1, 2)] == [True, True]
+    session = store.open(session_id)
+    session.go_to(1)
+    assert [store.has_turn(session_id, turn) for turn in (1, 2)] == [True, False]
+    session.go_to(2)
+    assert store.has_turn(session_id, 2)
+    session.close()
+    assert not store.has_turn("s7", 1)
+
+
 # --- damage and interruption --------------------------------------------------------------------
 
 
@@ -325,6 +355,26 @@ def test_a_part_whose_reply_was_saved_already_is_dropped(store: SessionStore, ho
     part.write_text('{"turn":1,"model":"m","ts":"2026-01-01T00:00:00Z"}\nb')
     again = store.open(session_id)
     assert said(again) == [("user", "a"), ("assistant", "b")]
+    assert not part.exists()
+    again.close()
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_a_part_that_was_saved_with_its_calls_is_no_second_reply(
+    store: SessionStore, home: Path, ran: bool
+) -> None:
+    session = store.create()
+    session.ask("look")
+    calls = (ToolCall("c1", "look", "{}"),)
+    session.add(Message(role="assistant", content="A moment.", turn=1, tool_calls=calls))
+    if ran:
+        session.add(Message(role="tool", content="A cup.", turn=1, tool_call_id="c1"))
+    session._log.close()  # type: ignore[union-attr] - as kill -9 leaves it
+    part = home / "sessions" / "s1.part"
+    part.write_text('{"turn":1,"model":"m","ts":"2026-01-01T00:00:00Z"}\nA moment.')
+    again = store.open("s1")
+    assert [role for role, _ in said(again)] == ["user", "assistant", "tool"]
+    assert again.unanswered is not None
     assert not part.exists()
     again.close()
 

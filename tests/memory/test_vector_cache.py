@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 import stat
@@ -105,53 +104,7 @@ def test_without_a_path_nothing_is_kept(tmp_path: Path) -> None:
     cache.put("one", ["tea"], [vector(1)])
     assert kept(cache, "one", "tea") is None
     assert cache.count() == 0
-    assert cache.forget(["tea"])
     assert list(tmp_path.iterdir()) == []
-
-
-# Forgetting
-
-
-def in_pieces(vector: NDArray[np.float32], data: bytes) -> bool:
-    """Whether any piece of it is there: the whole of a long one stands on several pages."""
-    pieces = np.split(vector, max(1, len(vector) // 64))
-    return any(piece.tobytes() in data for piece in pieces)
-
-
-@pytest.mark.parametrize("dimension", [8, 3_072], ids=["small", "on several pages"])
-def test_what_is_forgotten_is_nowhere_in_the_file(
-    cache: VectorCache, path: Path, dimension: int
-) -> None:
-    texts = [f"text {number}" for number in range(100)]
-    vectors = [vector(number, dimension) for number in range(100)]
-    cache.put("one", texts, vectors)
-    cache.put("two", texts[:1], [vector(100, dimension)])
-
-    assert cache.forget(texts[:50])
-
-    data = path.read_bytes()
-    assert cache.count() == 50
-    assert kept(cache, "two", "text 0") is None
-    assert not any(in_pieces(one, data) for one in [*vectors[:50], vector(100, dimension)])
-    digests = [hashlib.sha256(text.encode()).digest()[:16] for text in texts]
-    assert not any(digest in data for digest in digests[:50])
-    assert all(digest in data for digest in digests[50:])
-    assert all(in_pieces(one, data) for one in vectors[50:])
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_forgetting_makes_no_file(cache: VectorCache, path: Path) -> None:
-    assert cache.forget([SECRET])
-    assert not path.exists()
-
-
-def test_a_forgetting_that_failed_is_told(cache: VectorCache, path: Path) -> None:
-    cache.put("one", ["tea"], [vector(1)])
-    with closing_connection(path) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        assert not cache.forget(["tea"])
-    assert cache.forget(["tea"])
-    assert kept(cache, "one", "tea") is None
 
 
 # What can be wrong with the file

@@ -22,6 +22,7 @@ from assistant.messages import Message, ToolCall
 from assistant.protocols import ChatModel, ReplyPart
 from assistant.providers import local_server
 from assistant.providers.local_chat import EMBEDDED_NAME, LocalChat, ServedChat
+from assistant.providers.local_tools import TEXT_GRAMMAR
 from assistant.tools import all_groups
 from tests.endpoint import Endpoint
 
@@ -161,38 +162,64 @@ def served(endpoint: Endpoint) -> Iterator[ServedChat]:
     model.close()
 
 
-def test_tools_are_described_in_the_system_message_and_a_call_is_read(
+def test_a_request_is_a_call_that_the_model_is_not_asked_for(
     endpoint: Endpoint, served: ServedChat
 ) -> None:
-    endpoint.reply(CALL)
+    served.times_in = lambda text: [text.partition("Review ")[2].partition(",")[0]]
     messages = (Message("system", "Be brief."), Message("user", "Review tomorrow 3pm, add it."))
 
     [last] = served.stream(messages, tools=TOOLS, max_tokens=50)
 
     (call,) = last.tool_calls
     assert (call.name, last.finish_reason) == ("create_event", "tool_calls")
-    sent = endpoint.requests[0]
-    assert "tools" not in sent
-    assert "call0 ::=" in sent["grammar"]
-    system, _ = (message["content"] for message in sent["messages"])
-    assert "Be brief." in system
-    assert served.tools_text(TOOLS) in system
+    assert call.arguments == '{"title": "Review", "start": "tomorrow 3pm"}'
+    assert endpoint.requests == []
 
 
-def test_without_may_call_the_prompt_is_the_same_and_no_call_is_read(
-    endpoint: Endpoint, served: ServedChat
+@pytest.mark.parametrize("may_call", [True, False])
+def test_what_asks_for_nothing_is_answered_in_words(
+    endpoint: Endpoint, served: ServedChat, may_call: bool
 ) -> None:
-    endpoint.reply("Yes.")
     endpoint.reply(CALL)
-    for may_call in (True, False):
-        parts = list(
-            served.stream((Message("user", "Hi."),), tools=TOOLS, may_call=may_call, max_tokens=50)
-        )
+    messages = (Message("system", "Be brief."), Message("user", "Hi."))
+
+    parts = list(served.stream(messages, tools=TOOLS, may_call=may_call, max_tokens=50))
 
     assert (text_of(parts), parts[-1].tool_calls) == (CALL, ())
-    first, second = endpoint.requests
-    assert first["messages"] == second["messages"]
-    assert "call" not in second["grammar"]
+    [sent] = endpoint.requests
+    assert "tools" not in sent
+    assert sent["grammar"] == TEXT_GRAMMAR
+    assert sent["messages"][0]["content"] == f"Be brief.\n\n{served.tools_text(TOOLS)}"
+
+
+def test_without_may_call_a_request_is_none(endpoint: Endpoint, served: ServedChat) -> None:
+    endpoint.reply("No.")
+    messages = (Message("user", "Cancel the dentist."),)
+
+    parts = list(served.stream(messages, tools=TOOLS, may_call=False, max_tokens=50))
+
+    assert text_of(parts) == "No."
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [("Cancelled at 2026-11-30 10:15: Dentist", "已取消：Dentist"), ("2026: Lisbon.", "里斯本。")],
+)
+def test_a_result_is_told_in_its_own_words_or_the_models(
+    endpoint: Endpoint, served: ServedChat, result: str, said: str
+) -> None:
+    endpoint.reply("里斯本。")
+    messages = (
+        Message("user", "取消牙医"),
+        Message("assistant", "", tool_calls=(ToolCall("a", "cancel_event", "{}"),)),
+        Message("tool", result, tool_call_id="a"),
+    )
+
+    # Also where another round would be allowed: the request is not carried out twice.
+    parts = list(served.stream(messages, tools=TOOLS, max_tokens=50))
+
+    assert (text_of(parts), parts[-1].tool_calls) == (said, ())
+    assert len(endpoint.requests) == (1 if said == "里斯本。" else 0)
 
 
 def test_without_tools_there_is_no_grammar_and_earlier_calls_are_text(
@@ -226,15 +253,103 @@ def test_it_calls_a_tool_and_stays_with_text_where_it_must(chat: LocalChat) -> N
 
 
 @real_model
-def test_what_was_read_ahead_is_not_read_again(chat: LocalChat) -> None:
+def test_what_was_read_ahead_is_not_read_again() -> None:
+    pytest.importorskip("xllamacpp")
+    chat = embedded()
     system = Message("system", "Answer in one word. " * 10)
     cancel = TOOLS[:1]
-    chat.read_ahead((system,), cancel)
-
-    *_, last = chat.stream((system, Message("user", "Hi.")), tools=cancel, max_tokens=1)
+    try:
+        chat.read_ahead((system,), cancel)
+        *_, last = chat.stream((system, Message("user", "Hi.")), tools=cancel, max_tokens=1)
+    finally:
+        chat.close()
 
     assert last.usage is not None
     assert last.usage.cached_tokens > 60
+
+
+LIBRARY = """
+from types import SimpleNamespace
+
+def CommonParams():
+    parts = ("model", "cpuparams", "cpuparams_batch", "sampling")
+    return SimpleNamespace(**{part: SimpleNamespace() for part in parts})
+
+def Server(params):
+    return SimpleNamespace(listening_address="http://127.0.0.1:%d")
+"""
+
+
+@pytest.fixture
+def child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: Endpoint
+) -> Iterator[LocalChat]:
+    """A model whose child serves the endpoint in the place of a model."""
+    (tmp_path / "xllamacpp.py").write_text(LIBRARY % endpoint.port)
+    (tmp_path / "own.gguf").write_bytes(b"GGUF")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    model = embedded(tmp_path / "own.gguf")
+    yield model
+    model.close()
+
+
+SYSTEM = (Message("system", "Be brief."),)
+
+
+def test_what_is_read_ahead_is_what_stands_first_with_the_tools(
+    endpoint: Endpoint, child: LocalChat
+) -> None:
+    child.read_ahead(SYSTEM, TOOLS)
+    list(child.stream((*SYSTEM, Message("user", "Hi.")), tools=TOOLS, max_tokens=50))
+
+    ahead, asked = endpoint.requests
+    assert ahead["messages"][0] == asked["messages"][0]
+    assert ahead["max_tokens"] == 1
+
+
+@pytest.mark.parametrize("ended_by", ["a reply", "its end"])
+def test_what_is_read_ahead_is_given_up_when_a_reply_is_wanted(
+    endpoint: Endpoint, child: LocalChat, ended_by: str
+) -> None:
+    failed: list[ChatModelError] = []
+
+    def read_ahead() -> None:
+        try:
+            child.read_ahead(SYSTEM, TOOLS)
+        except ChatModelError as error:
+            failed.append(error)
+
+    endpoint.stall_after("")
+    reading = threading.Thread(target=read_ahead)
+    reading.start()
+    while not endpoint.requests:
+        time.sleep(0.01)
+    if ended_by == "a reply":
+        endpoint.reply("Hello.")
+        parts = child.stream((*SYSTEM, Message("user", "Hi.")), max_tokens=50)
+        assert text_of(list(parts)) == "Hello."
+    else:
+        child.close()
+
+    assert endpoint.client_left()
+    reading.join()
+    assert failed == []
+
+
+def test_once_a_reply_was_wanted_nothing_is_read_ahead(
+    endpoint: Endpoint, child: LocalChat
+) -> None:
+    list(child.stream((*SYSTEM, Message("user", "Hi.")), max_tokens=50))
+    child.read_ahead(SYSTEM, TOOLS)
+
+    assert len(endpoint.requests) == 1
+
+
+def test_why_nothing_can_be_read_ahead_is_told(endpoint: Endpoint, child: LocalChat) -> None:
+    endpoint.fail(500)
+    with pytest.raises(ServerFailed):
+        child.read_ahead(SYSTEM, TOOLS)
 
 
 @real_model

@@ -1,4 +1,4 @@
-"""What the embedded model is told of tools, and the grammar its replies are held to."""
+"""What the embedded model is told of tools, and what of the conversation it gets."""
 
 from __future__ import annotations
 
@@ -7,115 +7,75 @@ from datetime import UTC, datetime
 import pytest
 
 from assistant.memory.background import recalled_block, time_note
-from assistant.messages import Message, ToolCall
+from assistant.messages import ImagePart, Message, TextPart, ToolCall
 from assistant.prompt import ToolSchema
-from assistant.providers.local_tools import reply_grammar, said_by_user, tools_text, with_tools
+from assistant.providers.local_tools import (
+    last_id,
+    results_since,
+    said_by_user,
+    tools_text,
+    with_tools,
+)
 from assistant.tools import all_groups
 
 TOOLS: list[ToolSchema] = [tool.schema for group in all_groups() for tool in group.tools]
-
-
-def tool(name: str, properties: dict[str, object], required: list[str]) -> ToolSchema:
-    parameters = {"type": "object", "properties": properties, "required": required}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": "Does it.", "parameters": parameters},
-    }
-
-
-PUT = tool(
-    "put",
-    {
-        "thing": {"type": "string"},
-        "where": {"enum": ["left", "right"]},
-        "number": {"type": "integer"},
-        "firmly": {"type": "boolean"},
-        "labels": {"type": "array", "items": {"type": "string"}},
-    },
-    ["thing"],
+ASKED = Message("user", "What is planned?")
+CALLING = Message(
+    "assistant", "", tool_calls=(ToolCall("a", "list_events", "{}"), ToolCall("b", "recall", "{}"))
 )
-LOOK = tool("look", {"from": {"type": "string"}, "to": {"type": "string"}}, [])
-
-
-def rule(grammar: str, name: str) -> str:
-    [found] = [line for line in grammar.splitlines() if line.startswith(f"{name} ::= ")]
-    return found.removeprefix(f"{name} ::= ")
-
-
-def test_a_tool_is_one_line_with_its_arguments() -> None:
-    line = tools_text([PUT]).splitlines()
-
-    assert (
-        "put(thing, where?:left|right, number?:int, firmly?:bool, labels?:list): Does it." in line
-    )
+RESULTS = (
+    Message("tool", "1 event on Mon 2026-11-30:\nek3f9 · Review", tool_call_id="a"),
+    Message("tool", "Nothing was found.", tool_call_id="b"),
+)
+ANSWERED = Message("assistant", "The review.")
 
 
 def test_no_tools_are_no_text() -> None:
     assert tools_text([]) == ""
-    hi = [Message(role="user", content="Hi.")]
-    assert with_tools(hi, []) == hi
+    assert with_tools([ASKED], []) == [ASKED]
 
 
 def test_the_tools_stand_in_the_one_system_message() -> None:
-    system = Message(role="system", content="Be brief.")
-    asked = Message(role="user", content="Hi.")
+    system = Message("system", "Be brief.")
 
-    first, second = with_tools([system, asked], [PUT])
-    assert (first.role, second.role) == ("system", "user")
-    assert "Be brief." in first.text
-    assert tools_text([PUT]) in first.text
-    assert second.text.startswith("Hi.")
-    assert [one.role for one in with_tools([asked], [PUT])] == ["system", "user"]
+    first, second = with_tools([system, ASKED], TOOLS)
+
+    assert first.text == f"Be brief.\n\n{tools_text(TOOLS)}"
+    assert second == ASKED
+    assert [one.role for one in with_tools([ASKED], TOOLS)] == ["system", "user"]
 
 
-def test_earlier_calls_stand_there_as_the_model_wrote_them() -> None:
-    call = ToolCall("a", "put", '{"thing": "cup"}')
-    messages = [
-        Message(role="user", content="Put the cup there."),
-        Message(role="assistant", content="", tool_calls=(call,)),
-        Message(role="tool", content="Put.", tool_call_id="a"),
-    ]
+def test_of_earlier_calls_there_is_the_reply_alone() -> None:
+    _, *told = with_tools([ASKED, CALLING, *RESULTS, ANSWERED, ASKED], TOOLS)
 
-    *_, called, result = with_tools(messages, [PUT])
-    assert called.text == '{"name": "put", "arguments": {"thing": "cup"}}'
-    assert (result.role, result.text.splitlines()[:2]) == ("user", ["[Result of put]", "Put."])
+    assert told == [ASKED, ANSWERED, ASKED]
 
 
-def test_the_grammar_has_required_arguments_first_and_the_others_in_order() -> None:
-    grammar = reply_grammar([PUT], may_call=True)
+@pytest.mark.parametrize(
+    ("before", "roles"),
+    [
+        ([ASKED, CALLING], ["user"]),
+        ([ASKED, Message("assistant", "I look.", tool_calls=CALLING.tool_calls)], None),
+    ],
+)
+def test_results_without_a_reply_stand_behind_the_question(
+    before: list[Message], roles: list[str] | None
+) -> None:
+    _, *told = with_tools([*before, *RESULTS], TOOLS)
 
-    assert rule(grammar, "call0") == (
-        r'"put\", \"arguments\": {" "\"thing\": " string'
-        r' (", " "\"where\": " ("\"left\"" | "\"right\""))?'
-        r' (", " "\"number\": " integer)?'
-        r' (", " "\"firmly\": " boolean)?'
-        r' (", " "\"labels\": " strings)? "}"'
+    assert [one.role for one in told] == (roles or ["user", "assistant", "user"])
+    assert told[-1].text.endswith(
+        "[1 event on Mon 2026-11-30:\nek3f9 · Review]\n\n[Nothing was found.]"
     )
 
 
-def test_where_no_argument_is_required_any_may_be_the_first() -> None:
-    grammar = reply_grammar([PUT, LOOK], may_call=True)
+def test_a_picture_stays_before_a_result() -> None:
+    picture = Message("user", (TextPart("What is this?"), ImagePart("data:image/png;base64,eA==")))
 
-    assert rule(grammar, "call1") == (
-        r'"look\", \"arguments\": {" ("\"from\": " time (", " "\"to\": " time)?'
-        r' | "\"to\": " time)? "}"'
-    )
-    assert rule(grammar, "call") == r'"{\"name\": \"" (call0 | call1) "}"'
+    _, told = with_tools([picture, CALLING, RESULTS[1]], TOOLS)
 
-
-def test_times_are_copied_out_of_what_was_said() -> None:
-    grammar = reply_grammar([LOOK], may_call=True, said='明天3pm "or" later')
-
-    assert rule(grammar, "time").startswith(r'"\"" (from0 | from1 | from2 | ')
-    assert rule(grammar, "from0") == '"明" (from1)?'
-    assert rule(grammar, "from2") == '"3pm" (" " from3)?'
-    assert rule(grammar, "from3") == r'"\\\"" (from4)?'
-    assert rule(grammar, "from6") == '"later"'
-
-
-@pytest.mark.parametrize("said", ["", "word " * 500])
-def test_of_nothing_and_of_a_long_text_any_time_may_be_written(said: str) -> None:
-    assert rule(reply_grammar([LOOK], may_call=True, said=said), "time") == "string"
+    assert isinstance(told.content, tuple)
+    assert told.content[2] == TextPart("[Nothing was found.]")
 
 
 @pytest.mark.parametrize("text", ["Call Bo tomorrow.", "明天给小李打电话。"])
@@ -126,35 +86,27 @@ def test_notes_are_no_words_of_the_user(text: str) -> None:
     asked = Message("user", f"{recalled}\n\n{text}\n\n{time_note(text, now)}")
     result = Message("tool", "2026-01-01", tool_call_id="a")
 
-    said = said_by_user([Message("user", "Earlier."), asked, result])
-
-    assert said == f"Earlier.\n{text}"
+    assert said_by_user([Message("user", "Earlier."), asked, result]) == text
 
 
-def test_without_may_call_there_is_only_text() -> None:
-    grammar = reply_grammar([PUT], may_call=False)
-
-    assert rule(grammar, "root") == "text"
-    assert "call" not in grammar
+def test_the_results_are_those_behind_the_last_message() -> None:
+    assert results_since([ASKED, CALLING, *RESULTS]) == [*RESULTS]
+    assert results_since([ASKED, CALLING, *RESULTS, ANSWERED, ASKED]) == []
 
 
-@pytest.mark.parametrize("schema", TOOLS, ids=lambda one: one["function"]["name"])
-def test_the_real_tools_have_arguments_the_grammar_knows(schema: ToolSchema) -> None:
-    for argument in schema["function"]["parameters"]["properties"].values():
-        assert "enum" in argument or argument["type"] in ("string", "integer", "boolean", "array")
-
-
-def test_a_time_is_one_of_those_that_were_said() -> None:
-    grammar = reply_grammar([PUT, LOOK], may_call=True, said="x", times=['明天"3点', "at noon"])
-    assert rule(grammar, "time") == r'"\"明天\\\"3点\"" | "\"at noon\""'
-
-
-def test_where_no_time_was_said_no_call_has_one() -> None:
-    whole = reply_grammar(TOOLS, may_call=True, said="hello", times=["now"])
-    grammar = reply_grammar(TOOLS, may_call=True, said="hello", times=[])
-    assert "create_event" in whole
-    assert "create_event" not in grammar
-    assert "remember" in grammar
-    assert "valid_from" in whole
-    assert "valid_from" not in grammar
-    assert " time" not in grammar
+@pytest.mark.parametrize(
+    ("results", "found"),
+    [
+        (["Created, with the id ek3f9: Review"], "ek3f9"),
+        (["Created, with the id ek3f9: Review", "No memo fits."], "ek3f9"),
+        (["Created, with the id ek3f9: Review", "2 events:\ne1 · A\ne2 · B"], "ek3f9"),
+        (["1 event:\newait@2026-12-01 · Review"], "ewait@2026-12-01"),
+        (["Saved, with the id m4x2: the door · e1 · x"], "m4x2"),
+        (["No events."], ""),
+        ([], ""),
+    ],
+)
+def test_what_was_spoken_of_last_is_the_one_entry_a_result_named(
+    results: list[str], found: str
+) -> None:
+    assert last_id([ASKED, CALLING, *(Message("tool", one) for one in results), ASKED]) == found

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
+import msgspec
 import openai
 import pytest
 
@@ -469,6 +470,13 @@ def test_a_model_without_tools_reads_earlier_calls_as_text(
         "Invalid role: tool",
         "Conversation roles must alternate user/assistant/user/assistant/...",
         "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        "Function call is missing a thought_signature in functionCall parts.",
+        "Corrupted thought signature.",
+        "Invalid JSON payload received. Unknown name \"extra_content\" at 'messages[1]'",
+        "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9.",
+        "Tool call IDs should be alphanumeric strings with length 9!",
+        "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum "
+        "length 40, but got a string with length 51 instead.",
     ],
 )
 def test_earlier_calls_are_sent_as_text_where_they_are_refused(
@@ -484,11 +492,160 @@ def test_earlier_calls_are_sent_as_text_where_they_are_refused(
     assert [sent["messages"] for sent in endpoint.requests[1:]] == [AS_TEXT, AS_TEXT]
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Invalid value for 'temperature' in a request with tool_calls",
+        "reasoning_content was 12 tokens, the reply is empty",
+        "The tool_call_id is not known",
+        "Invalid 'messages[0].content': string too long. The tool_calls may stay.",
+        "thought_signature is on by default; the temperature must be 1",
+    ],
+)
+def test_another_refusal_of_a_request_with_calls_is_told(
+    endpoint: Endpoint, model: OpenAIChat, refusal: str
+) -> None:
+    endpoint.fail(400, {"error": {"message": refusal}})
+
+    with pytest.raises(RequestRejected):
+        ask(model, *HI, *CALLED)
+
+
 def test_a_refusal_of_roles_without_calls_is_told(endpoint: Endpoint, model: OpenAIChat) -> None:
     endpoint.fail(400, {"error": {"message": "Conversation roles must alternate"}})
 
     with pytest.raises(RequestRejected):
         ask(model)
+
+
+# --- What goes back with a call -----------------------------------------------------------------
+
+SIGNED = {"google": {"thought_signature": "CrICAdHtim827fQ/+é=="}}
+
+
+def signed_event(index: int, **rest: object) -> str:
+    return event({"tool_calls": [{"index": index, **rest}]})
+
+
+def answered(last: ReplyPart) -> tuple[Message, ...]:
+    """A reply as a turn saves it, and a result for each of its calls."""
+    reply = Message("assistant", "", tool_calls=last.tool_calls, model=last.model or MODEL)
+    return (reply, *(Message("tool", "4°", tool_call_id=call.id) for call in last.tool_calls))
+
+
+def sent_calls(endpoint: Endpoint) -> list[dict[str, Any]]:
+    """The calls in the messages of the last request."""
+    messages = endpoint.requests[-1]["messages"]
+    return [call for message in messages for call in message.get("tool_calls", ())]
+
+
+FUNCTION = {"name": "weather", "arguments": ""}
+REST = {"arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [{"id": "a", "function": FUNCTION, "extra_content": SIGNED}, {"function": REST}],
+        [{"id": "a", "function": FUNCTION}, {"function": REST, "extra_content": SIGNED}],
+        [{"id": "a", "function": FUNCTION}, {"function": REST}, {"extra_content": SIGNED}],
+    ],
+    ids=["with the first piece", "with a later one", "alone"],
+)
+def test_what_came_beside_a_call_goes_back_with_it(
+    endpoint: Endpoint, model: OpenAIChat, pieces: list[dict[str, Any]]
+) -> None:
+    other = signed_event(1, id="b", function={"name": "weather", "arguments": "{}"})
+    lines = [*(signed_event(0, **piece) for piece in pieces), other, event({}, "tool_calls")]
+    endpoint.raw_stream(
+        [line.replace('{"choices"', '{"model": "alias-3", "choices"') for line in lines]
+    )
+
+    last = ask(model, tools=[WEATHER])[-1]
+    saved = msgspec.json.decode(msgspec.json.encode(answered(last)), type=tuple[Message, ...])
+    ask(model, *HI, *saved, tools=[WEATHER])
+
+    assert [call.get("extra_content") for call in sent_calls(endpoint)] == [SIGNED, None]
+
+
+def test_what_another_model_sent_beside_a_call_is_not_sent(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    call = ToolCall("a", "weather", "{}", json.dumps(SIGNED))
+
+    ask(model, *HI, *answered(ReplyPart(tool_calls=(call,), model="another-model")))
+
+    assert "extra_content" not in sent_calls(endpoint)[0]
+
+
+def thinking(thought: str, city: str) -> list[str]:
+    """A reply of one call, after a thought in two pieces."""
+    function = {"name": "weather", "arguments": json.dumps({"city": city})}
+    return [
+        event({"reasoning_content": thought[:3], "content": None}),
+        event({"reasoning_content": thought[3:]}),
+        event({"tool_calls": [{"index": 0, "id": "call_1", "function": function}]}),
+        event({}, "tool_calls"),
+    ]
+
+
+WANTED = "The `reasoning_content` in the thinking mode must be passed back to the API."
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        WANTED,
+        "Missing `reasoning_content` field in the assistant message at message index 2",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at "
+        "index 1",
+    ],
+)
+def test_reasoning_goes_back_with_its_calls_where_that_is_wanted(
+    endpoint: Endpoint, model: OpenAIChat, refusal: str
+) -> None:
+    endpoint.raw_stream(thinking("Ulm first.", "Ulm"))
+    ulm = answered(ask(model, tools=[WEATHER])[-1])
+    endpoint.fail(400, {"error": {"message": refusal}})
+    endpoint.raw_stream(thinking("Now Köln.", "Köln"))
+    # A session gives a call an id of its own where that id is taken.
+    call, result = answered(ask(model, *HI, *ulm, tools=[WEATHER])[-1])
+    own = msgspec.structs.replace(call.tool_calls[0], id="c00000401")
+    köln = (
+        msgspec.structs.replace(call, tool_calls=(own,)),
+        msgspec.structs.replace(result, tool_call_id=own.id),
+    )
+    ask(model, *HI, *CALLED, *ulm, *köln, Message("assistant", "Warm."), *HI, tools=[WEATHER])
+
+    sent = [
+        [one.get("reasoning_content") for one in body["messages"]] for body in endpoint.requests
+    ]
+    assert sent == [
+        [None],
+        [None, None, None],
+        [None, "Ulm first.", None],
+        [None, "", None, "Ulm first.", None, "Now Köln.", None, None, None],
+    ]
+
+
+def test_calls_are_sent_as_text_where_reasoning_that_is_not_known_is_wanted(
+    endpoint: Endpoint, model: OpenAIChat
+) -> None:
+    for _ in range(2):
+        endpoint.fail(400, {"error": {"message": WANTED}})
+
+    ask(model, *HI, *CALLED)
+    ask(model, *HI, *CALLED)
+
+    assert [sent["messages"] for sent in endpoint.requests[2:]] == [AS_TEXT, AS_TEXT]
+
+
+def test_a_call_without_anything_beside_it_is_written_as_before() -> None:
+    plain_call = ToolCall("a", "look", "{}")
+    written = b'{"id":"a","name":"look","arguments":"{}"}'
+
+    assert msgspec.json.encode(plain_call) == written
+    assert msgspec.json.decode(written, type=ToolCall) == plain_call
 
 
 def test_a_reply_may_be_held_to_a_grammar(endpoint: Endpoint, model: OpenAIChat) -> None:

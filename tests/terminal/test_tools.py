@@ -93,6 +93,69 @@ def test_a_no_is_heard_and_ctrl_c_stops_the_turn(endpoint: Endpoint, home: Path)
     assert titles(home) == []
 
 
+@pytest.mark.parametrize("with_the_message", [True, False])
+def test_what_was_typed_before_the_question_is_no_answer(
+    endpoint: Endpoint, home: Path, with_the_message: bool
+) -> None:
+    endpoint.reply("one two three four five " * 8, tool_calls=[REVIEW], delay=0.05)
+    endpoint.reply("As you like.")
+    with Terminal() as terminal:
+        terminal.wait_for("new session")
+        if with_the_message:
+            terminal.type(f"arrange it{ENTER}y{ENTER}")
+        else:
+            terminal.type("arrange it", ENTER)
+            terminal.wait_for("two three")
+            terminal.type("y", ENTER)
+        terminal.wait_for("[y/N]")
+        terminal.type(ENTER)
+        terminal.wait_for("As you like.")
+        assert "The user said no" in endpoint.requests[-1]["messages"][-1]["content"]
+        terminal.type(CTRL_D)
+        assert terminal.wait_for_end() == 0
+    assert titles(home) == []
+
+
+def test_a_line_piped_in_that_is_no_answer_is_the_next_message(
+    endpoint: Endpoint, home: Path
+) -> None:
+    endpoint.reply("", tool_calls=[REVIEW])
+    endpoint.reply("As you like.")
+    endpoint.reply("Nothing is.")
+    done = run(stdin="arrange it\nwhat is on tomorrow?\n")
+    assert done.returncode == 0
+    assert "2036-12-01 15:00? [y/N] no" in done.stderr
+    last = endpoint.requests[-1]["messages"][-1]["content"]
+    assert last.startswith("what is on tomorrow?")
+    assert titles(home) == []
+
+
+@pytest.mark.parametrize(("piped", "made"), [("", True), ("Add the review.", False)])
+def test_piped_text_changes_nothing_unasked_even_where_never_is_set(
+    endpoint: Endpoint, home: Path, piped: str, made: bool
+) -> None:
+    with (home / "config" / "assistant.toml").open("a") as config:
+        config.write('[tools]\nconfirm = "never"\n')
+    endpoint.reply("", tool_calls=[REVIEW])
+    done = run("ask", "what is in it?", stdin=piped)
+    assert done.returncode == 0
+    assert ("Not done without --yes: Add to the calendar: 产品评审" in done.stderr) is not made
+    assert titles(home) == (["产品评审"] if made else [])
+
+
+def test_an_event_made_in_one_terminal_is_seen_in_the_other(endpoint: Endpoint, home: Path) -> None:
+    with Terminal() as first, Terminal() as second:
+        for terminal in (first, second):
+            terminal.wait_for("new session")
+        second.type("/schedule", ENTER)
+        second.wait_for(": nothing")
+        for title in ("call Anna", "call Bert"):
+            first.type(f"/schedule add tomorrow 10:00 {title}", ENTER)
+            first.wait_for(f"✓ event created: {title}")
+            second.type("/schedule", ENTER)
+            second.wait_for(title)
+
+
 def test_the_question_and_the_line_fit_a_narrow_window(endpoint: Endpoint, home: Path) -> None:
     endpoint.reply("", tool_calls=[REVIEW])
     endpoint.reply("好。")

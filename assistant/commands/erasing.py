@@ -1,0 +1,345 @@
+"""What /forget does: a preview, questions, the erasing, and a receipt."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from assistant.commands.context import CommandContext
+from assistant.commands.outputs import (
+    Choose,
+    Confirm,
+    Output,
+    Table,
+    Text,
+    Work,
+    count_text,
+    excerpt,
+)
+from assistant.errors import EraseStopped, NothingToErase, SessionInUse, UsageError
+from assistant.event_text import event_line
+from assistant.memory.byte_search import files_with
+from assistant.memory.eraser import Found, Receipt
+from assistant.memory.forgetting import Candidate, Wish
+from assistant.messages import Role
+from assistant.protocols import Erasure
+
+#: Things shown of each kind in a preview, and characters of each.
+SHOWN = 5
+EXCERPT = 70
+#: Tokens of exchanges that only bear on the words.
+ALIKE = 1_000
+#: More turns than this are asked about a second time.
+MANY = 50
+#: Seconds to wait for another terminal to close a session.
+PATIENCE = 60.0
+
+#: Forms that are about the session at hand.
+SESSION_FORMS = ("last", "tool", "tools", "user", "assistant")
+
+_TURNS = re.compile(
+    r"(?:(?P<session>[a-z0-9][a-z0-9-]*)\.)?(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?\Z"
+)
+_ROLES: dict[str, Role] = {
+    "tool": "tool",
+    "tools": "tool",
+    "user": "user",
+    "assistant": "assistant",
+}
+
+
+def erasing(context: CommandContext, argument: str) -> Output:
+    """What /forget does for what stands after it."""
+    word, *rest = argument.split(maxsplit=1) or [""]
+    form, words = word.lower(), "".join(rest).strip()
+    action = _FORMS.get(form)
+    if action is not None:
+        return action(context, words)
+    if form in _ROLES and not words:
+        _require_kept(context)
+        return _asked(context, context.forgetting.of_role(context.session.id, _ROLES[form]))
+    return _turns(context, argument)
+
+
+# --- what is meant ------------------------------------------------------------------------------
+
+
+def _require_kept(context: CommandContext) -> None:
+    if context.session.private:
+        raise UsageError(
+            "This conversation is private: nothing of it is kept, so there is nothing to erase. "
+            "/undo takes its last turn out."
+        )
+
+
+def _last(context: CommandContext, words: str) -> Output:
+    _require_kept(context)
+    if words and not re.fullmatch(r"[1-9]\d{0,5}", words, re.ASCII):
+        raise UsageError(f"“{words}” is no number of turns.")
+    history = context.session.history
+    starts = history.turn_starts[-int(words or 1) :]
+    if not starts:
+        raise NothingToErase("Nothing has been said in this session yet. Nothing was erased.")
+    turns = {history[start].turn for start in starts}
+    return _asked(context, Wish(turns={context.session.id: turns}))
+
+
+def _turns(context: CommandContext, words: str) -> Output:
+    if not words:
+        raise UsageError("What should be forgotten?")
+    wish = Wish()
+    for part in re.split(r"[\s,]+", words.strip()):
+        found = _TURNS.match(part)
+        if found is None:
+            raise UsageError(f"“{part}” is no turn, and nothing else that /forget knows.")
+        first, last = int(found["first"]), int(found["last"] or found["first"])
+        if last < first:
+            raise UsageError(f"“{part}” runs backwards. Nothing was erased.")
+        if found["session"]:
+            session_id = context.store.find(found["session"]).id
+        else:
+            _require_kept(context)
+            session_id = context.session.id
+        wish.add(context.forgetting.turns(session_id, first, last))
+    return _asked(context, wish)
+
+
+def _about(context: CommandContext, words: str) -> Output:
+    if not words:
+        raise UsageError("About what?")
+
+    def run(say: Callable[[str], None]) -> Output:
+        recalled = context.pipeline.retriever.look_up(words, ALIKE).items
+        candidates = context.forgetting.about(words, [one.exchange for one in recalled])
+        if not candidates:
+            raise NothingToErase(f"Nothing that is kept has to do with “{words}”.")
+        return Choose(
+            f"What has to do with “{words}”:",
+            [_label(one) for one in candidates],
+            [place for place, one in enumerate(candidates) if one.exact],
+            lambda places: _chosen(context, [candidates[place] for place in places]),
+        )
+
+    return Work("Looking …", run)
+
+
+def _label(one: Candidate) -> str:
+    how = "" if one.exact else " (by its meaning)"
+    return f"{one.what}{how}: {excerpt(one.text, EXCERPT)}"
+
+
+def _chosen(context: CommandContext, candidates: Sequence[Candidate]) -> Output:
+    if not candidates:
+        return Text("Nothing was erased.")
+    wish = Wish()
+    for one in candidates:
+        wish.add(one.wish)
+    return _asked(context, wish)
+
+
+def _since(context: CommandContext, words: str) -> Output:
+    start = context.stores.times.stretch(_named(words)).start
+    return _asked(context, context.forgetting.between(start, None))
+
+
+def _before(context: CommandContext, words: str) -> Output:
+    end = context.stores.times.stretch(_named(words)).start
+    return _asked(context, context.forgetting.between(None, end))
+
+
+def _named(day: str) -> str:
+    if not day:
+        raise UsageError("Which day?")
+    return day
+
+
+def _session(context: CommandContext, words: str) -> Output:
+    if not words:
+        raise UsageError("Which session?")
+    return _asked(context, Wish(sessions={context.store.find(words, whole_title=True).id}))
+
+
+def _everything(context: CommandContext, words: str) -> Output:
+    if words:
+        raise UsageError("/forget everything takes nothing after it. Nothing was erased.")
+    return _asked(context, Wish(everything=True))
+
+
+# --- the questions ------------------------------------------------------------------------------
+
+
+def _asked(context: CommandContext, wish: Wish) -> Output:
+    """Ask about what was made there, then about what was exported, then show all that would go."""
+    made = context.forgetting.made_in(wish)
+    if not made or wish.everything:
+        return _asked_about_exports(context, wish)
+    lines = [*map(event_line, made.events), *(f"memo: {one.text}" for one in made.memos)]
+
+    def with_them() -> Output:
+        more = Wish(events={one.id for one in made.events}, memos={one.id for one in made.memos})
+        wish.add(more)
+        return _asked_about_exports(context, wish)
+
+    return Confirm(
+        "Erase that, too?",
+        with_them,
+        otherwise=lambda: _asked_about_exports(context, wish),
+        shown=Text("\n".join(["Made in what is to go:", *_listed(lines)])),
+        aside="entries",
+    )
+
+
+def _asked_about_exports(context: CommandContext, wish: Wish) -> Output:
+    paths = context.forgetting.exported(wish)
+    if not paths:
+        return _previewed(context, wish)
+
+    def with_them() -> Output:
+        wish.exports.update(paths)
+        return _previewed(context, wish)
+
+    return Confirm(
+        "Delete these files, too?",
+        with_them,
+        otherwise=lambda: _previewed(context, wish),
+        shown=Text("\n".join(["Exported from it:", *_listed(paths)])),
+        aside="exports",
+    )
+
+
+def _previewed(context: CommandContext, wish: Wish) -> Output:
+    erasure = context.forgetting.erasure(wish)
+    found = context.eraser.preview(erasure)
+    if not found:
+        raise NothingToErase("Nothing of that is kept. Nothing was erased.")
+    work = _carried_out(context, erasure)
+    turns = sum(map(len, erasure.turns.values()))
+    question = "Erase this for good? It can't be brought back."
+    if wish.everything:
+        return Confirm(question, lambda: work, shown=preview_text(found), word="everything")
+    if turns <= MANY:
+        return Confirm(question, lambda: work, shown=preview_text(found))
+    sure = Confirm(f"These are {count_text(turns, 'turn')}. Really all of them?", lambda: work)
+    return Confirm(question, lambda: sure, shown=preview_text(found))
+
+
+def preview_text(found: Sequence[Found]) -> Text:
+    """What would go, store by store: how many of each kind, and the first words of some."""
+    lines = []
+    for store in found:
+        kinds = Counter(one.kind for one in store.matches)
+        counts = ", ".join(count_text(number, kind) for kind, number in kinds.items())
+        lines.append(f"{store.store}: {counts}")
+        said = [f"{one.id}  {excerpt(one.text, EXCERPT)}" for one in store.matches if one.text]
+        lines += _listed(said)
+    return Text("\n".join(lines))
+
+
+def _listed(lines: Iterable[str]) -> list[str]:
+    lines = list(lines)
+    more = len(lines) - SHOWN
+    shown = [f"  {excerpt(line, 2 * EXCERPT)}" for line in lines[:SHOWN]]
+    return [*shown, f"  … and {more:,} more"] if more > 0 else shown
+
+
+# --- doing it -----------------------------------------------------------------------------------
+
+
+def _carried_out(context: CommandContext, erasure: Erasure) -> Work:
+    def run(say: Callable[[str], None]) -> Output:
+        with context.stepping_aside(erasure):
+            return receipt_table(_erased(context, erasure, say))
+
+    return Work("Erasing …", run)
+
+
+def _erased(context: CommandContext, erasure: Erasure, say: Callable[[str], None]) -> Receipt:
+    """Erase, as soon as no other terminal has one of the sessions open."""
+    until = time.monotonic() + PATIENCE
+    try:
+        while True:
+            try:
+                return context.eraser.erase(erasure, say)
+            except SessionInUse as error:
+                if time.monotonic() > until:
+                    raise
+                say(f"Waiting: session {error.session_id} is open in another terminal. Close it.")
+                time.sleep(0.5)
+    except KeyboardInterrupt:
+        if not context.eraser.unfinished():
+            raise
+        raise EraseStopped(
+            "The erase was stopped on its way. The rest is done at the next start, or by "
+            "/forget resume."
+        ) from None
+
+
+def receipt_table(receipt: Receipt) -> Table:
+    """The receipt: every store that was read again, and what it holds still."""
+    rows = [(one.store, f"{one.gone:,}", f"{one.left:,}", one.why) for one in receipt.stores]
+    done = "Erased, and every store read again: nothing left."
+    left = "Erased as far as it is in reach. What is left, and why, stands above."
+    return Table(
+        ("Store", "Erased", "Left", "Why"),
+        rows,
+        title="Receipt",
+        note=done if receipt.nothing_left else left,
+    )
+
+
+def resume(context: CommandContext, words: str) -> Output:
+    """Go on with an erase that was broken off."""
+    if words:
+        raise UsageError("/forget resume takes nothing after it.")
+
+    def run(say: Callable[[str], None]) -> Output:
+        with context.stepping_aside(None):
+            receipt = context.eraser.finish(say)
+        return receipt_table(receipt) if receipt else Text("No erase was broken off.")
+
+    return Work("Erasing …", run)
+
+
+# --- looking for what is left -------------------------------------------------------------------
+
+
+def _verify(context: CommandContext, words: str) -> Output:
+    def run(say: Callable[[str], None]) -> Output:
+        return Text(where_text(words, words_left(context, words)))
+
+    return Work("Looking at every byte …", run)
+
+
+def words_left(context: CommandContext, words: str) -> Sequence[str]:
+    """Where words still stand, in every byte that is kept; one line a place."""
+    if not words.strip():
+        raise UsageError("Which words should be looked for?")
+    home = context.settings.home
+    exported = context.forgetting.exported(Wish(everything=True))
+    lines = []
+    for hit in files_with(words, home, [Path(one) for one in exported]):
+        name = hit.path.relative_to(home) if hit.path.is_relative_to(home) else hit.path
+        lines.append(f"{name}: {hit.problem or count_text(hit.times, 'time')}")
+    return lines
+
+
+def where_text(words: str, left: Sequence[str]) -> str:
+    """What /forget verify says."""
+    if not left:
+        return f"“{words}” stands nowhere in what this program keeps: nothing left."
+    return "\n".join([f"“{words}” still stands in:", *(f"  {line}" for line in left)])
+
+
+_FORMS: dict[str, Callable[[CommandContext, str], Output]] = {
+    "last": _last,
+    "about": _about,
+    "since": _since,
+    "before": _before,
+    "session": _session,
+    "everything": _everything,
+    "verify": _verify,
+    "resume": resume,
+}

@@ -1,0 +1,297 @@
+"""From what a person wants forgotten to an `Erasure`: every copy of it, by number and digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from assistant.errors import NothingToErase
+from assistant.memory.byte_search import holds
+from assistant.memory.exports import Exports
+from assistant.memory.prompt_history import entries, entry_digest
+from assistant.memory.session import exchange_of
+from assistant.memory.session_files import citing, copies, holding
+from assistant.memory.session_store import SessionStore
+from assistant.memory.vector_cache import text_digest
+from assistant.messages import Event, Exchange, Memo, Message, Role
+from assistant.protocols import Erasure, Stores
+
+#: Memos and facts are few: all are looked at.
+ALL = 1_000_000
+
+
+class Wish(msgspec.Struct):
+    """What a person has chosen so far. It is completed with every copy of it."""
+
+    turns: dict[str, set[int]] = {}
+    """By session."""
+    messages: dict[str, set[int]] = {}
+    """By session: ids."""
+    titles: set[str] = set()
+    lines: dict[str, set[str]] = {}
+    sessions: set[str] = set()
+    facts: set[str] = set()
+    proposals: set[str] = set()
+    memos: set[str] = set()
+    events: set[str] = set()
+    typed: set[str] = set()
+    exports: set[str] = set()
+    everything: bool = False
+
+    def add(self, other: Wish) -> None:
+        """Wish for what another one has, too."""
+        for session, turns in other.turns.items():
+            self.turns.setdefault(session, set()).update(turns)
+        for session, messages in other.messages.items():
+            self.messages.setdefault(session, set()).update(messages)
+        for session, lines in other.lines.items():
+            self.lines.setdefault(session, set()).update(lines)
+        for name in SETS:
+            getattr(self, name).update(getattr(other, name))
+        self.everything |= other.everything
+
+
+#: The fields of a wish that are plain sets.
+SETS = ("titles", "sessions", "facts", "proposals", "memos", "events", "typed", "exports")
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """Something that may be meant, and what to wish for when it is."""
+
+    what: str
+    """Where it stands, in words: `turn 20261130-….12 of 2026-11-30`, `memo mk3f9`."""
+    text: str
+    wish: Wish
+    exact: bool = True
+    """Whether it holds the very words, or only bears on them."""
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What tools made in turns that are to be erased: the user may want to keep it."""
+
+    events: Sequence[Event] = ()
+    memos: Sequence[Memo] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.memos)
+
+
+class Forgetting:
+    """Finds what a person means, and every copy of it."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        stores: Stores,
+        *,
+        prompt_history: Path,
+        exports: Exports,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._stores = stores
+        self._prompt_history = prompt_history
+        self._exports = exports
+        self._clock = clock
+        self._new_id = new_id
+
+    # --- what is meant --------------------------------------------------------------------------
+
+    def turns(self, session_id: str, first: int, last: int) -> Wish:
+        """Turns of one session, undone ones included. Raises NothingToErase when there are none."""
+        there = {one.turn for one in self._messages(session_id)}
+        wanted = {turn for turn in there if first <= turn <= last}
+        if not wanted:
+            named = str(first) if first == last else f"{first} to {last}"
+            most = f"Its turns go up to {max(there)}." if there else "It has no turns."
+            raise NothingToErase(
+                f"Session {session_id} has no turn {named}. {most} Nothing was erased. /history "
+                "all shows the numbers."
+            )
+        return Wish(turns={session_id: wanted})
+
+    def of_role(self, session_id: str, role: Role) -> Wish:
+        """All messages of a role in one session; of tools their calls and results."""
+        ids = {one.id for one in self._messages(session_id) if one.role == role}
+        if not ids:
+            raise NothingToErase(
+                f"Session {session_id} has no message of the role {role}. Nothing was erased."
+            )
+        return Wish(messages={session_id: ids})
+
+    def between(self, start: datetime | None, end: datetime | None) -> Wish:
+        """All turns of all sessions that began in that time (`end` is exclusive)."""
+        wish = Wish()
+        for session_id in self._store.files():
+            for turn, messages in _by_turn(self._messages(session_id)):
+                said = messages[0].ts
+                if (
+                    said is not None
+                    and (start is None or said >= start)
+                    and (end is None or said < end)
+                ):
+                    wish.turns.setdefault(session_id, set()).add(turn)
+        if not wish.turns:
+            raise NothingToErase("Nothing was said in that time. Nothing was erased.")
+        return wish
+
+    def about(self, words: str, alike: Sequence[Exchange] = ()) -> Sequence[Candidate]:
+        """All that holds the words, in any store; then exchanges that only bear on them.
+
+        `alike` is what retrieval found, the best first.
+        """
+        found = [*self._in_logs(words), *self._in_entries(words), *self._typed(words)]
+        known = {(s, t) for one in found for s, turns in one.wish.turns.items() for t in turns}
+        found += [
+            Candidate(_turn_name(one), one.text, Wish(turns={one.session: {one.turn}}), exact=False)
+            for one in alike
+            if (one.session, one.turn) not in known
+        ]
+        return found
+
+    # --- every copy of it -----------------------------------------------------------------------
+
+    def made_in(self, wish: Wish) -> Made:
+        """Events and memos made in the turns that go."""
+
+        def gone(source: str) -> bool:
+            session, _, turn = source.rpartition(".")
+            turns = wish.turns.get(session, ())
+            return session in wish.sessions or (turn.isdigit() and int(turn) in turns)
+
+        return Made(
+            [
+                one
+                for one in self._stores.calendar.all()
+                if one.source and gone(one.source) and one.id not in wish.events
+            ],
+            [
+                one
+                for one in self._stores.memos.search(most=ALL)
+                if one.source and gone(one.source) and one.id not in wish.memos
+            ],
+        )
+
+    def exported(self, wish: Wish) -> Sequence[str]:
+        """Files that were written of the sessions which lose something."""
+        if wish.everything:
+            return self._exports.of(None)
+        return self._exports.of({*wish.turns, *wish.messages, *wish.sessions})
+
+    def erasure(self, wish: Wish) -> Erasure:
+        """What is to be erased, with all copies: in forks, in results that quote it, in what was
+        typed, and in vectors.
+        """
+        turns = {name: set(numbers) for name, numbers in copies(self._store, wish.turns).items()}
+        messages = {name: set(ids) for name, ids in wish.messages.items()}
+        for name, ids in citing(self._store, turns).items():
+            messages.setdefault(name, set()).update(ids)
+        typed, texts = set(wish.typed), set[str]()
+        changed: dict[str, set[int]] = {}
+        for name in {*turns, *messages, *wish.sessions}:
+            for turn, told in _by_turn(self._messages(name)):
+                whole = name in wish.sessions or turn in turns.get(name, ())
+                going = told if whole else [one for one in told if one.id in messages.get(name, ())]
+                typed |= {entry_digest(one.text) for one in going if one.role == "user"}
+                if any(one.role != "tool" for one in going):
+                    texts |= _embedded(name, told)
+                if going and not whole:
+                    changed.setdefault(name, set()).add(turn)
+        said = self._stores.memos.texts() if wish.memos else {}
+        texts |= {text_digest(text) for one in wish.memos for text in said.get(one, ())}
+        return Erasure(
+            id=self._new_id(),
+            ts=self._clock(),
+            turns=_sorted(turns),
+            messages=_sorted(messages),
+            changed=_sorted(changed),
+            titles=tuple(sorted(wish.titles)),
+            lines={name: tuple(sorted(one)) for name, one in wish.lines.items()},
+            sessions=tuple(sorted(wish.sessions)),
+            facts=tuple(sorted(wish.facts)),
+            proposals=tuple(sorted(wish.proposals)),
+            memos=tuple(sorted(wish.memos)),
+            events=tuple(sorted(wish.events)),
+            typed=tuple(sorted(typed)),
+            texts=tuple(sorted(texts)),
+            exports=tuple(sorted(wish.exports)),
+            everything=wish.everything,
+        )
+
+    # --- where words stand ----------------------------------------------------------------------
+
+    def _in_logs(self, words: str) -> Iterator[Candidate]:
+        """Turns whole: half of an exchange makes no sense to anybody."""
+        told: set[tuple[str, int]] = set()
+        for finding in holding(self._store, words):
+            name, text = finding.session, finding.match.text
+            if finding.turn:
+                if (name, finding.turn) not in told:
+                    told.add((name, finding.turn))
+                    wish = Wish(turns={name: {finding.turn}})
+                    yield Candidate(f"turn {name}.{finding.turn}", text, wish)
+            elif finding.title:
+                yield Candidate(f"title of session {name}", text, Wish(titles={name}))
+            elif finding.line:
+                what = f"{finding.match.kind} of session {name}"
+                yield Candidate(what, text, Wish(lines={name: {finding.line}}))
+            else:
+                yield Candidate(f"session file {name}", finding.match.kind, Wish(sessions={name}))
+
+    def _in_entries(self, words: str) -> Iterator[Candidate]:
+        stores = self._stores
+        for fact in stores.facts.history():
+            if holds(fact.text, words):
+                yield Candidate(f"fact {fact.id}", fact.text, Wish(facts={fact.id}))
+        for waiting in stores.facts.pending():
+            if holds(waiting.text, words):
+                what = f"fact that waits for your word {waiting.id}"
+                yield Candidate(what, waiting.text, Wish(proposals={waiting.id}))
+        for memo_id, texts in stores.memos.texts().items():
+            if held := next((text for text in texts if holds(text, words)), None):
+                yield Candidate(f"memo {memo_id}", held, Wish(memos={memo_id}))
+        found = {
+            event.id.partition("@")[0]: event.title
+            for event in stores.calendar.all()
+            if any(holds(text, words) for text in (event.title, event.location, event.notes))
+        }
+        for event_id, title in found.items():
+            yield Candidate(f"event {event_id}", title, Wish(events={event_id}))
+
+    def _typed(self, words: str) -> Iterator[Candidate]:
+        for entry in entries(self._prompt_history):
+            if holds(entry, words):
+                yield Candidate("typed line", entry, Wish(typed={entry_digest(entry)}))
+
+    def _messages(self, session_id: str) -> Sequence[Message]:
+        return [one for one in self._store.records(session_id) if isinstance(one, Message)]
+
+
+def _by_turn(messages: Sequence[Message]) -> Iterator[tuple[int, list[Message]]]:
+    in_order = sorted(messages, key=lambda one: (one.turn, one.id))
+    for turn, told in groupby(in_order, key=lambda one: one.turn):
+        yield turn, list(told)
+
+
+def _embedded(session_id: str, told: Sequence[Message]) -> set[str]:
+    """Digests of the texts of an exchange that vectors may have been made of.
+
+    A question that got its reply late was embedded alone, before.
+    """
+    asked = [one for one in told if one.role == "user"]
+    exchanges = (exchange_of(session_id, messages) for messages in (told, asked))
+    return {text_digest(one.text.strip()) for one in exchanges if one is not None}
+
+
+def _turn_name(exchange: Exchange) -> str:
+    when = f" of {exchange.ts.astimezone():%Y-%m-%d}" if exchange.ts else ""
+    return f"turn {exchange.id}{when}"
+
+
+def _sorted(numbers: dict[str, set[int]]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(sorted(one)) for name, one in sorted(numbers.items()) if one}
