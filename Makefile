@@ -53,6 +53,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.prefix
 	$(BIN)/python -m benchmarks.compaction
 	$(BIN)/python -m benchmarks.index
+	$(BIN)/python -m benchmarks.erase
 	$(BIN)/python -m benchmarks.calendar
 	$(BIN)/python -m benchmarks.memos
 	$(BIN)/python -m benchmarks.stores

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -145,6 +145,7 @@ class App:
     clock: Callable[[], datetime]
     progress: Progress
     asides: Asides
+    afterwards: Afterwards
     terminal: str | None
     """The key of the terminal window we run in."""
     private: bool
@@ -219,7 +220,11 @@ class App:
             VectorEraser(data / "vectors.sqlite3"),
             IndexEraser(self.indexer, self.index_home, self.store),
             ExportFiles(data / "exports.json"),
-            LeftOvers(data, self.settings.home / "config"),
+            LeftOvers(
+                data,
+                self.settings.home / "config",
+                [data / name for name in ("calendar.ics", "facts.jsonl", "memos.jsonl")],
+            ),
             WordlessFiles(data),
         ]
 
@@ -328,26 +333,29 @@ class App:
             log.warning("Nothing was read ahead: %s", type(error).__name__)
 
     @contextmanager
-    def answered_by(self, name: str | None) -> Iterator[None]:
-        """Another model of the same endpoint answers while the block lasts; None: the usual one."""
+    def answered_by(self, name: str | None) -> Iterator[Pipeline]:
+        """The pipeline for turns that another model of the same endpoint answers; None: the usual.
+
+        What is done in the background goes on with the usual model.
+        """
         if name is None:
-            yield
+            yield self.pipeline
             return
-        usual = self.pipeline.model
-        other = usual.another(name)
-        self.pipeline.model = other
+        other = self.pipeline.model.another(name)
+        pipeline = replace(self.pipeline, model=other)
+        pipeline.hand_over = replace(self.afterwards, pipeline=pipeline).take
         try:
-            self.learn_window()
-            yield
+            self.learn_window(pipeline)
+            yield pipeline
         finally:
-            self.pipeline.model = usual
-            # Behind what the turn has handed over: that may still ask it.
+            # Behind what a turn has handed over: that may still ask it.
             self.worker.submit("close a model", other.close)
 
-    def learn_window(self) -> None:
+    def learn_window(self, pipeline: Pipeline | None = None) -> None:
         """Ask the endpoint for the model's window, unless it is set or was named before."""
-        model, profiles = self.pipeline.model, self.pipeline.profiles
-        if self.pipeline.limits.window is not None or profiles.is_named(model.address, model.name):
+        pipeline = pipeline or self.pipeline
+        model, profiles = pipeline.model, pipeline.profiles
+        if pipeline.limits.window is not None or profiles.is_named(model.address, model.name):
             return
         window = model.context_window()
         if window is not None:
@@ -474,6 +482,7 @@ def build_app(
         clock=clock,
         progress=progress,
         asides=asides,
+        afterwards=afterwards,
         terminal=terminal_key(environment),
         private=private,
     )

@@ -156,11 +156,11 @@ def check_clock(now: datetime) -> Iterator[Finding]:
 
 
 def check_zone(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Whether the zone is known by its name."""
-    from tzlocal import get_localzone
+    """Whether the zone is known by its name, and that zone has the system's offset now."""
+    from tzlocal import reload_localzone
 
     try:
-        zone = str(get_localzone())
+        zone = str(reload_localzone())
     except (OSError, ValueError, KeyError):
         named = environment.get("TZ")
         where = f"TZ is “{named}”, which names none" if named else "The system names none"

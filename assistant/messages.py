@@ -165,7 +165,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: tuple[str, ...] = ()
     """The turns it comes from, each `<session>.<turn>`; empty for one typed in by hand."""
     replaced_by: str | None = None
-    """The fact that holds instead."""
+    """The fact that holds instead; empty text where that one was erased."""
 
     def holds(self, moment: datetime) -> bool:
         """Whether it was, is, or will be so at a moment."""

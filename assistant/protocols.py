@@ -545,13 +545,15 @@ class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
     turns: Mapping[str, tuple[int, ...]] = {}
     """By session: turns that go whole."""
     messages: Mapping[str, tuple[int, ...]] = {}
-    """By session: ids of single messages that go; of an assistant's with text, its calls alone."""
+    """By session: ids of single messages that go. A tool's result goes with its call, an assistant's
+    message with the results of its calls.
+    """
     changed: Mapping[str, tuple[int, ...]] = {}
     """By session: turns of which something stays, and whose exchange is another one after it."""
     titles: tuple[str, ...] = ()
     """Sessions whose title goes, whoever gave it."""
     lines: Mapping[str, tuple[str, ...]] = {}
-    """By session: digests of lines of its file that can't be read and go."""
+    """By session: digests of lines of its file that go: unreadable ones, summaries, failures."""
     sessions: tuple[str, ...] = ()
     """Sessions that go with their files."""
     facts: tuple[str, ...] = ()

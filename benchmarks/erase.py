@@ -3,8 +3,8 @@
     python -m benchmarks.erase [--exchanges N] [--folder FOLDER]
 
 Sessions are real files, and each exchange in them is another one. The vectors are cheap and of the
-embedded embedder's length, and are kept in the cache, as the program keeps them. While the index is
-made anew, somebody asks a question every second.
+embedded embedder's length, and are kept in the cache, as the program keeps them. Until the
+index can be searched again, somebody asks a question every second.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Figures:
     erased: float
     """Seconds until no byte of it is in the index any more."""
     whole: float
-    """Seconds until all others are in the index again."""
+    """Seconds until all others can be searched in the index again."""
     steps: int
     """How often progress was told."""
     asker: Asker
@@ -239,7 +239,7 @@ def main() -> None:
     print(f"One exchange of {figures.exchanges:,}, Milvus Lite, {DIMENSION} dimensions\n")
     print(
         table_text(
-            ("exchanges", "MB", "built s", "erased s", "made anew s", "progress told"),
+            ("exchanges", "MB", "built s", "erased s", "open again s", "progress told"),
             [
                 (
                     f"{figures.exchanges:,}",
@@ -268,7 +268,7 @@ def main() -> None:
         )
     )
     print(f"\nFiles of the index that hold it: {figures.before} before, {figures.after} after\n")
-    print(Aim("erased, and made anew, in seconds at most 60", figures.whole, at_most=60))
+    print(Aim("erased, and open again, in seconds at most 60", figures.whole, at_most=60))
     print(Aim("what is left of it", float(figures.after + figures.left), at_most=0))
     unanswered = len(asker.seconds) - asker.found
     print(Aim("questions that found nothing meanwhile", float(unanswered), at_most=0))

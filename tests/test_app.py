@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +55,47 @@ def test_the_model_titles_a_new_session(app: App) -> None:
 @pytest.mark.parametrize("answer", [TimedOut("No answer."), "", "x" * 900])
 def test_without_a_title_from_the_model_the_first_words_stay(app: App, answer: Reply) -> None:
     assert talk(app, "Lovely.", answer).title == "I plan a trip to Kyoto in April"
+
+
+@dataclass
+class Several(FakeChatModel):
+    """Gives models of other names, and knows which of them are closed."""
+
+    others: list[Several] = field(default_factory=list)
+    closed: bool = False
+
+    def another(self, name: str | None = None) -> Several:
+        self.others.append(Several(["From the other one."], name=name or self.name, window=5_000))
+        return self.others[-1]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("error", [None, TimedOut("No answer."), KeyboardInterrupt()])
+def test_another_model_answers_for_a_while_and_nothing_else_asks_it(
+    app: App, error: BaseException | None
+) -> None:
+    usual = Several(["The usual one.", "A title"])
+    app.pipeline.model = usual
+    session = app.store.create()
+    with (
+        pytest.raises(type(error)) if error else nullcontext(),
+        app.answered_by("large-one") as pipeline,
+    ):
+        turn = run_turn("who are you?", session, pipeline, lambda event: None)
+        assert turn.reply is not None
+        assert turn.reply.text == "From the other one."
+        assert app.pipeline.model is usual
+        if error is not None:
+            raise error
+    assert app.worker.drain(10)
+    profile = app.pipeline.profiles.profile("nowhere", "large-one", configured=None)
+    assert profile.window == 5_000
+    assert not usual.sent
+    assert [one.closed for one in usual.others] == [True]
+    with app.answered_by(None) as pipeline:
+        assert pipeline is app.pipeline
 
 
 def test_a_title_given_meanwhile_is_not_replaced(app: App) -> None:

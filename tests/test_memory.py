@@ -205,6 +205,26 @@ def test_a_second_terminal_recalls_by_words_and_nothing_is_missing_afterwards(
     assert f"{second.id}.2" in recalled(turn)
 
 
+def test_what_another_terminal_undid_is_not_recalled(start: Start) -> None:
+    one = start()
+    until(one, "ready")
+    first = one.store.create()
+    for question, answer in CHATTER:
+        say(one, first, question, answer)
+    two = start()
+    until(two, "locked")
+    second = two.store.create()
+    say(two, second, "My sister Anna is allergic to peanuts.")
+    question = "What is my sister Anna allergic to?"
+    assert f"{second.id}.1" in recalled(say(one, one.store.create(private=True), question))
+    until(one, "ready")
+    context = two.context(second)
+    context.registry.run("/undo", context)
+    assert f"{second.id}.1" not in recalled(say(one, one.store.create(private=True), question))
+    first.close()
+    second.close()
+
+
 def test_without_an_index_words_are_looked_for_in_the_sessions(start: Start) -> None:
     app = start(**{"memory.index": False})
     first = app.store.create()

@@ -41,7 +41,6 @@ class ErasedFacts:
             for record in records
             if isinstance(record, ProposalRecord)
         }
-        made = _made_of(records)
         named = self._words_of_named()
         self._proposals = {
             one.id
@@ -51,7 +50,6 @@ class ErasedFacts:
             or goes(erasure, one.source)
             # Its text is that of a fact that goes.
             or one.ends in self._facts
-            or made.get(one.id) in self._facts
             or (named and _words(one.text) in named)
         }
         gone = {*erasure.proposals, *self._facts, *self._proposals}
@@ -129,23 +127,6 @@ def _facts_in(record: FactLogRecord) -> Iterator[Fact]:
             yield record.fact
         case UndoneRecord():
             yield from record.restored
-
-
-def _made_of(records: Sequence[FactLogRecord]) -> dict[str, str]:
-    """Proposal → the fact it became: they are written one after the other."""
-    made: dict[str, str] = {}
-    newest: str | None = None
-    for record in records:
-        match record:
-            case FactRecord():
-                newest = record.fact.id
-            case EndRecord():
-                pass
-            case DecisionRecord(approved=True) if newest is not None:
-                made[record.id], newest = newest, None
-            case _:
-                newest = None
-    return made
 
 
 def _words(text: str) -> str:

@@ -327,9 +327,7 @@ class Facts:
                         self._index.drop(gone)
                 for fact in record.restored:
                     self._put(fact)
-                self._undecided.update(
-                    dict.fromkeys(one for one in record.reopened if one in self._proposals)
-                )
+                self._undecided.update(dict.fromkeys(record.reopened))
             case ProposalRecord(proposal=proposal):
                 self._proposals[proposal.id] = proposal
                 self._undecided[proposal.id] = None

@@ -37,7 +37,7 @@ def check_permissions(home: Path) -> Iterator[Finding]:
         yield Finding(
             "problem",
             f"Other users of this machine may read or change {named}. Nothing is lost.",
-            Remedy(f"{named} are closed to others.", lambda _: _close(open_ones)),
+            Remedy(f"Closed to others: {named}.", lambda _: _close(open_ones)),
         )
 
 

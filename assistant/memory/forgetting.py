@@ -226,15 +226,13 @@ class Forgetting:
     # --- where words stand ----------------------------------------------------------------------
 
     def _in_logs(self, words: str) -> Iterator[Candidate]:
-        """Turns whole: half of an exchange makes no sense to anybody."""
         told: set[tuple[str, int]] = set()
         for finding in holding(self._store, words):
             name, text = finding.session, finding.match.text
-            if finding.turn:
-                if (name, finding.turn) not in told:
-                    told.add((name, finding.turn))
-                    wish = Wish(turns={name: {finding.turn}})
-                    yield Candidate(f"turn {name}.{finding.turn}", text, wish)
+            if turn := finding.turn:
+                if (name, turn) not in told:
+                    told.add((name, turn))
+                    yield Candidate(f"turn {name}.{turn}", text, Wish(turns={name: {turn}}))
             elif finding.title:
                 yield Candidate(f"title of session {name}", text, Wish(titles={name}))
             elif finding.line:

@@ -63,7 +63,7 @@ class IndexEraser:
             self._indexer.finish_step()
             stored = self._stored(erasure)
             going = self._going(erasure, stored)
-            if erasure.everything or going or _unsure(stored):
+            if going or _unsure(stored):
                 self._indexer.erase(None if erasure.everything else sorted(going))
 
     def count(self, erasure: Erasure) -> int:
@@ -103,19 +103,13 @@ class IndexEraser:
 
     def _going(self, erasure: Erasure, stored: StoredRows) -> set[str]:
         """The ids of rows that must not be there any more, now that the logs are erased from."""
-        if erasure.everything:
-            return {row.id for row in stored.rows}
-        told = self._told_now(erasure)
-        return {row.id for row in stored.rows if _goes(erasure, row, told)}
-
-    def _told_now(self, erasure: Erasure) -> dict[str, str]:
-        """Of turns that have become others: the digest of what is left of them, by exchange."""
-        return {
+        changed = self._store.files() if erasure.everything else erasure.changed
+        there = {
             one.id: digest(one)
-            for session in erasure.changed
+            for session in changed
             for one in self._store.exchanges(session, every=True)
-            if one.turn in erasure.changed[session]
         }
+        return {row.id for row in stored.rows if _goes(erasure, row, there)}
 
     def _reasons(self, erasure: Erasure, stored: StoredRows) -> Iterator[str]:
         if stored.aside:
@@ -129,9 +123,11 @@ class IndexEraser:
             yield self._home.lag
 
 
-def _goes(erasure: Erasure, row: IndexRow, told: Mapping[str, str]) -> bool:
-    if row.turn in erasure.changed.get(row.session, ()):
-        return told.get(row.id) != row.digest
+def _goes(erasure: Erasure, row: IndexRow, there: Mapping[str, str]) -> bool:
+    """`there` has the digests of what is left: of turns that have become others, or, after all was
+    erased, of what was said since."""
+    if erasure.everything or row.turn in erasure.changed.get(row.session, ()):
+        return goes(erasure, row.id) or there.get(row.id) != row.digest
     return goes(erasure, row.id)
 
 

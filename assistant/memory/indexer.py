@@ -227,8 +227,8 @@ class Indexer:
         if self._state != "ready" or sign == self._seen:
             return
         self._seen = sign
-        if self._gone() or any(name != self._live for name in self._changed()):
-            self.refresh()
+        if any(name != self._live for name in self._changed()) or self._gone():
+            self._look_again()
 
     def _leave_sign(self) -> None:
         """Let other terminals see, at the cost of one look, that something was said."""
@@ -285,10 +285,15 @@ class Indexer:
             self._say(sentence)
 
     def refresh(self) -> None:
-        """A session was deleted or changed: compare again, in the background.
+        """A session was deleted or changed here: compare again, in the background.
 
-        Until that is done nothing is searched in the index.
+        Until that is done nothing is searched in the index. Other terminals notice it, too.
         """
+        if self._state != "off":
+            self._leave_sign()
+            self._look_again()
+
+    def _look_again(self) -> None:
         with self._progress:
             self._again = True
             if self._state != "ready":

@@ -40,11 +40,11 @@ class LogErasure(msgspec.Struct, frozen=True):
     """What is to go from one log."""
 
     ts: datetime
-    """When the user agreed to it: what was done for it already is told by that."""
+    """When the user agreed to it."""
     turns: frozenset[int] = frozenset()
     """They go whole."""
     messages: frozenset[int] = frozenset()
-    """Ids. A tool's result goes with its call; of an assistant's message with text its calls go."""
+    """Ids. A tool's result goes with its call, an assistant's message with its calls' results."""
     title: bool = False
     """Whether every title goes, also those given by the user."""
     lines: frozenset[str] = frozenset()
@@ -129,7 +129,6 @@ def changes_for(lines: Sequence[LogLine], what: LogErasure) -> Changes:
 def _message_changes(lines: Sequence[LogLine], what: LogErasure) -> Changes:
     tombstones = [line.record for line in lines if isinstance(line.record, EraseRecord)]
     before = {number for one in tombstones for number in one.messages}
-    done = {number for one in tombstones if one.ts == what.ts for number in one.messages}
     turns: dict[int, list[tuple[int, Message]]] = {}
     for at, message in _messages(lines):
         turns.setdefault(message.turn, []).append((at, message))
@@ -138,7 +137,7 @@ def _message_changes(lines: Sequence[LogLine], what: LogErasure) -> Changes:
         if number in what.turns:
             changes |= {at: None for at, _ in messages}
         else:
-            named = {at for at, one in messages if one.id in what.messages and one.id not in done}
+            named = {at for at, one in messages if one.id in what.messages}
             changes |= _turn_changes(messages, named, before)
     return changes
 
@@ -152,7 +151,9 @@ def _turn_changes(
     changes: dict[int, Record | None] = {}
     lost = _lost_calls(messages, named)
     for at, one in messages:
-        if one.role == "assistant" and one.tool_calls:
+        if at in named and one.role != "user":
+            changes[at] = None
+        elif one.role == "assistant" and one.tool_calls:
             calls = tuple(
                 call for place, call in enumerate(one.tool_calls) if (at, place) not in lost
             )
@@ -160,8 +161,6 @@ def _turn_changes(
                 changes[at] = None
             elif calls != one.tool_calls:
                 changes[at] = msgspec.structs.replace(one, tool_calls=calls, count=None)
-        elif at in named and one.role != "user":
-            changes[at] = None
     changes |= {at: None for results in lost.values() for at in results}
     changes |= _question_changes(messages, named, before, changes)
     return changes

@@ -20,9 +20,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     match: Match
     session: str
     turn: int = 0
-    """The turn that must go."""
-    message: int = 0
-    """The id of the message that must go."""
+    """The turn that must go: half of an exchange makes no sense to anybody."""
     title: bool = False
     """Whether the session's titles must go."""
     line: str = ""
@@ -101,10 +99,7 @@ def _in_message(session_id: str, message: Message, phrase: Phrase) -> Finding | 
     if not said and not called:
         return None
     match = message_match(session_id, message, (said or called)[0])
-    if (said and message.tool_calls) or not message.id:
-        # By its id it would lose its calls alone; one of another program may have none.
-        return Finding(match, session_id, turn=message.turn)
-    return Finding(match, session_id, message=message.id)
+    return Finding(match, session_id, turn=message.turn)
 
 
 def line_match(session_id: str, line: LogLine, text: str = "") -> Match | None:

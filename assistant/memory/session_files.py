@@ -102,7 +102,12 @@ class SessionFiles:
             for path, session_id in self._temporary()
             if erasure.everything or session_id in named
         ]
-        return len(self.matches(erasure)) + len(self._stale_entries(erasure)) + len(temporary)
+        stale = self._stale_entries(erasure)
+        if stale:
+            # Most often because somebody goes on with the session: that is no trace of anything.
+            self._store.list()
+            stale = self._stale_entries(erasure)
+        return len(self.matches(erasure)) + len(stale) + len(temporary)
 
     def left(self, erasure: Erasure) -> str:
         """Of a line that can't be read nobody can tell what turn it belongs to."""

@@ -127,8 +127,8 @@ def check_prompt_history(data: Path) -> Iterator[Finding]:
     if strange or b"\0" in content:
         yield Finding(
             "warning",
-            f"Lines of prompt_history that can't be read: {max(1, len(strange)):,}. The search with "
-            "Ctrl-R does not find them; nothing else is lost.",
+            f"Lines of prompt_history that can't be read: {max(1, len(strange)):,}. The search "
+            "with Ctrl-R does not find them; nothing else is lost.",
         )
 
 

@@ -41,7 +41,18 @@ class TurnTree:
             self._left.append(before)
         else:
             self._left = [one for one in self._left if self._is_below(one, self.newest)]
-        self._path = set(self.path())
+        self._follow(before)
+
+    def _follow(self, before: int | None) -> None:
+        """Make the path lead to the newest turn, from `before`: as many steps as turns change."""
+        meeting, came = self.newest, []
+        while meeting is not None and meeting not in self._path:
+            came.append(meeting)
+            meeting = self._parents[meeting]
+        while before is not None and before != meeting:
+            self._path.discard(before)
+            before = self._parents[before]
+        self._path.update(came)
 
     def _found(self, turn: int) -> int | None:
         if turn == 0 or turn in self._parents:

@@ -28,6 +28,7 @@ from assistant.providers.local_words import (
     minutes_before,
     names_in,
     place,
+    place_within,
     repetition,
     wording,
 )
@@ -83,7 +84,7 @@ def _create(said: Said) -> Sequence[Arguments]:
         {
             "title": titles[0],
             "start": (with_hour or times)[0],
-            "location": place(places[0]) if places else "",
+            "location": place(places[0]) if places else place_within(titles[0]),
             "remind_before": minutes_before(said.text),
             "repeat": repetition(said.text),
         }
@@ -100,7 +101,7 @@ def _list(said: Said) -> Sequence[Arguments]:
 def _update(said: Said) -> Sequence[Arguments]:
     event = _which(said, EVENT_ID)
     changes = _changes(said)
-    return [{"id": event, **changes, "scope": _scope(said)}] if event and changes else []
+    return [{"id": event, **changes, "scope": _scope(said, event)}] if event and changes else []
 
 
 def _changes(said: Said) -> Arguments:
@@ -122,7 +123,7 @@ def _changes(said: Said) -> Arguments:
 
 def _cancel(said: Said) -> Sequence[Arguments]:
     event = _which(said, EVENT_ID)
-    return [{"id": event, "scope": _scope(said)}] if event else []
+    return [{"id": event, "scope": _scope(said, event)}] if event else []
 
 
 def _update_memo(said: Said) -> Sequence[Arguments]:
@@ -145,7 +146,9 @@ def _which(said: Said, ids: re.Pattern[str]) -> str:
     return said.names[0] if said.names else ""
 
 
-def _scope(said: Said) -> str:
+def _scope(said: Said, event: str) -> str:
+    if "@" in event:
+        return "this"
     return "all" if is_about_all(said.text) else ""
 
 

@@ -13,7 +13,8 @@ from assistant.messages import Language, Message
 
 def told(results: Sequence[Message], language: Language) -> str:
     """The results as a reply; empty where one of them has to be put into words by the model."""
-    parts = [_told(result.text, language) for result in results]
+    # The user sees all of a result, also of one that was cut for the prompt.
+    parts = [_told(result.whole or result.text, language) for result in results]
     return "\n".join(parts) if all(parts) else ""
 
 
@@ -33,7 +34,7 @@ def _told(result: str, language: Language) -> str:
     for opening, english, chinese in _OPENINGS:
         found = opening.match(result)
         if found:
-            rest = _ID.sub("", result[found.end() :])
+            rest = _ID.sub("- ", result[found.end() :])
             own = (english if language == "en" else chinese).format(*found.groups(""))
             whole = f"{own}{rest}".strip()
             return whole if language == "en" else _WEEKDAY.sub(_in_chinese, whole)
@@ -59,7 +60,7 @@ def _in_chinese(weekday: re.Match[str]) -> str:
     return _WEEKDAYS[weekday[0]]
 
 
-#: The id in front of an entry in a list; the list gets its marks instead.
+#: The id in front of an entry in a list; a dash takes its place.
 _ID = re.compile(r"^[em][a-z0-9@t-]+ · ", re.MULTILINE)
 
 _DAY = r"(\w{3}) (\d{4}-\d\d-\d\d)"

@@ -20,7 +20,7 @@ def tool_for(said: str, times: Sequence[str], last: Kind = "") -> str:
     `times` are the expressions of time in it. `last` is what a tool's result was about before, if
     anything: "move it" needs that.
     """
-    if _NOT_MEANT.search(said):
+    if _NOT_MEANT.search(said) or len(said) > _LONGEST:
         return ""
     return _tool_for(said, times, last) or ("create_event" if _states(said, times) else "")
 
@@ -53,16 +53,18 @@ def _about_memos(said: str, times: Sequence[str], last: Kind) -> str:
             return "delete_memo"
         if _CHANGE.search(said):
             return "update_memo"
-    if by_name and (_QUESTION.search(said) or _FIND.search(said)):
+    if by_name and _OWN.search(said) and (_QUESTION.search(said) or _FIND.search(said)):
         return "search_memos"
     if names_clock(times) and not _TO_MEMOS.search(said):
         return ""
     if _NOTE_DOWN.search(said) and not _CALENDAR.search(said):
-        return "save_memo"
+        return "search_memos" if _ASKS.match(said) else "save_memo"
     return "save_memo" if _TO_MEMOS.search(said) else ""
 
 
 def _about_events(said: str, timed: bool, last: Kind) -> str:
+    if _PAST.search(said):
+        return ""
     if _CANCEL.search(said) and not _QUESTION_WORD.search(said):
         return "cancel_event"
     if _looks(said, timed):
@@ -80,8 +82,6 @@ def _about_events(said: str, timed: bool, last: Kind) -> str:
 
 def _looks(said: str, timed: bool) -> bool:
     """Whether it asks what is planned."""
-    if _PAST.search(said):
-        return False
     if _SHOW.search(said) and _CALENDAR.search(said):
         return True
     if not _ASKS.search(said) or _ASKS_TO_DO.search(said):
@@ -111,6 +111,16 @@ def pattern(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(alternatives), re.IGNORECASE | re.ASCII)
 
 
+#: Where a verb is a request: at the beginning of a clause, behind "please" or a Chinese word.
+_DO = (
+    r"(?:^|[-,.;:!?，。：；！？\u4e00-\u9fff]\s*|\b(?:please|you|we|and|then|also|now|just|ok"
+    "|okay|hey"
+    r"|hi|(?:need|like|want|have|got) you to|(?:need|like|have) to)\s+)"
+)
+
+#: Characters of a request: what is longer was most likely pasted, and is talked about.
+_LONGEST = 600
+
 #: Supposed, asked about in general, refused, or a task of another kind.
 _NOT_MEANT = pattern(
     r"^\W*(?:if|suppose|imagine|assuming|what if|why)\b|\bif (?:i|you|we)\b(?! have)",
@@ -122,6 +132,7 @@ _NOT_MEANT = pattern(
     r"\b(?:tell|write|give|sing|make|read)\b.*\b(?:joke|poem|haiku|story|essay|e-?mail|letter"
     r"|code|script|function)\b",
     r"\bwhat (?:is|are|['’]s) (?:an?|the (?:capital|difference|meaning|best))\b",
+    r"\b(?:this|the|following) (?:sentence|text|list|word|paragraph|code)\b|这(?:句|段|个词)",
     "如果|要是|假如|假设|万一|倘若|怎么(?:样|写|做|用|才|会|读|念|说|回事|办)|怎样|如何|为什么",
     "为啥",
     r"翻译|解释|推荐|什么意思|什么是|是什么(?:东西)?[?？。]?$|介绍一下|润色|总结",
@@ -193,12 +204,13 @@ _ASKS_TO_DO = pattern(
     r"\b(?:can|could|would|will) you\b",
     "(?:帮|给)我?.*(?:安排|加|订|约|定|记|设|提醒)|(?:能不能|可以|能).*(?:安排|加|订|约|定|提醒)",
 )
-_OWN = pattern(r"\b(?:i|i['’]m|me|my|we|our|any|anything)\b", "我|咱|有|今|明|后")
+_OWN = pattern(r"\b(?:i|i['’]m|me|my|we|our|any|anything)\b", "我|咱|有|今|明|后|找|查|看")
 _PLANNED = pattern(
     r"\b(?:have|has|had|got|am|are|do|going) (?:i|we)\b.*\b(?:got|have|on|doing|anything"
     r"|something|up to|need|have to|go|going|due|free)\b",
     r"\b(?:what does|how does|how is) my (?:day|week|weekend|month)\b",
-    r"\bwhat['’]?s? (?:is |are |have |do |does |am )?(?:i|we|on|up|happening|coming|next|due"
+    r"\bwhat['’]?s? (?:is |are |have |do |does |am )?(?:i|we|on|up|going on|happening|coming|next"
+    "|due"
     r"|the plan|my)\b",
     r"\b(?:anything|something) (?:on|planned|going on|happening|due|for)\b",
     r"\bis there (?:anything|something)\b",
@@ -223,29 +235,30 @@ _QUESTION_WORD = pattern(
 )
 
 _CANCEL = pattern(
-    r"\b(?:cancel|scrap|delete|remove|drop|erase|discard|scratch|unschedule|un-?book)\b",
+    rf"{_DO}(?:cancel|scrap|delete|remove|drop|erase|discard|scratch|clear|unschedule)\b",
     r"\bcall(?:ed|ing)? (?:\w+ ){0,4}off\b",
-    r"\b(?:get rid of|throw (?:away|out)|cross out|clear)\b",
+    r"\b(?:get rid of|throw (?:away|out)|cross out)\b",
     r"\b(?:take|strike|cross|knock) .*\b(?:off|out of)\b",
     r"\bno longer (?:need|go|going|happening|on)\b|\bis off\b",
     r"\b(?:isn['’]t|is not) (?:happening|taking place)\b",
-    r"\bwon['’]t (?:be able to )?(?:go|make|need)\b",
+    r"\bwon['’]t (?:be (?:able to |going )?)?(?:go|make|need|to)\b",
     "取消|删掉|删除|删了|删去|去掉|划掉|撤销|撤掉|移除|清除|不去了|不开了|不用去了?|退掉|不约了",
     "不参加了|作废",
 )
 _MOVE = pattern(
-    r"\b(?:move|reschedul\w+|postpone|push|delay|shift|bring|put|pull)\b.*\b(?:to|till|until|back"
-    r"|forward|off|by|earlier|later|up|instead)\b",
-    r"\b(?:reschedule|postpone|move|delay|shift)\b|\bmake (?:it|that|this|the \w+|\w+ing)\b",
-    r"\b(?:switch|swap|change|changed|extend|shorten)\b.*\b(?:to|till|until|from|it|time|day)\b",
+    rf"{_DO}(?:push|bring|put|pull)\b.*\b(?:to|till|until|back|forward|off|by|earlier|later|up"
+    r"|instead)\b",
+    rf"{_DO}(?:reschedule|postpone|move|delay|shift)\b|\breschedule\b",
+    rf"{_DO}make (?:it|that|this|the \w+|\w+ing)\b",
+    rf"{_DO}(?:switch|swap|change|extend|shorten)\b.*\b(?:to|till|until|from|it|time|day)\b",
     r"\binstead\b|\brather\b.*\bthan\b|\bis (?:now )?(?:at|on)\b.*\bnow\b",
-    r"\b(?:has been|was|got|is) (?:moved|pushed|postponed)\b",
+    r"\b(?:has been|was|got|is)? ?(?:moved|pushed|postponed)(?: back)? to\b",
     "改(?:到|成|为|期|在|约|至|个|一下|下)|推迟|延后|延期|延迟|推后|往后|往前|顺延|挪|移到|换到",
     "换成|换在|调到|调成|调整到?|变更",
     r"提前(?!.{0,8}(?:提醒|叫我|通知))|提早|延长|缩短",
 )
 _CHANGE = pattern(
-    r"\b(?:change|update|correct|edit|replace|rename|amend)\b",
+    rf"{_DO}(?:change|update|correct|edit|replace|rename|amend)\b",
     "改|更新|更正|修改|换成|重命名|变更|调整",
 )
 _DETAIL = pattern(
@@ -257,8 +270,8 @@ _CORRECTION = pattern(
     "^不对|不是|应该是|应该在|说错|搞错|弄错|更好|还是",
 )
 _CREATE = pattern(
-    r"\b(?:add|schedule|book|set(?: up)?|create|put|pencil|arrange|block|reserve|enter|log"
-    r"|organi[sz]e|fix|plan|squeeze|slot|mark|save|invite)\b",
+    rf"{_DO}(?:add|schedule|book|set(?: up)?|create|put|pencil|arrange|block|reserve|enter|log"
+    r"|organi[sz]e|fix|plan|squeeze|slot|mark|save|stick|invite)\b",
     r"\b(?:make|need|want|have|got|get) (?:me )?(?:an? |another )?(?:\w+ )?(?:appointment"
     r"|reservation|booking|event|meeting)\b",
     r"\bput (?:\w+ ){0,4}down\b|\b(?:calendar|diary|agenda)\b",
@@ -267,7 +280,7 @@ _CREATE = pattern(
     "排(?:个|一|在|上)|标(?:记|上|一)",
 )
 _REMIND = pattern(
-    r"\b(?:remind|reminder|alert|wake|alarm)\b|\bdo ?n['’]?o?t let me forget\b|\bremember to\b",
+    r"\b(?:remind|reminder|alert|wake)\b|\bdo ?n['’]?o?t let me forget\b|\bremember to\b",
     "提醒|叫我|喊我|闹钟|别忘|记得|通知我",
 )
 
@@ -281,7 +294,8 @@ MEMO_ID = pattern(r"\bm(?=[a-z0-9]*[0-9])[a-z0-9]{3,6}\b")
 
 _PAST = pattern(
     r"\b(?:yesterday|last (?:night|week|month|year|monday|tuesday|wednesday|thursday|friday"
-    r"|saturday|sunday)|ago|was|were|had|went|did|woke|got up|slept)\b",
+    r"|saturday|sunday)|ago|had|went|did|woke|got up|slept)\b",
+    r"\b(?:was|were)\b(?! (?:moved|pushed|postponed|cancelled|canceled))",
     "昨|前天|上周|上个?月|上星期|去年|刚才|已经|了一天|过了",
 )
 #: What is said of every day, or of opening hours.

@@ -12,10 +12,9 @@ from assistant.messages import Message, TextPart
 from assistant.prompt import ToolSchema
 
 TELLING = """\
-You can add, move, cancel and list the user's appointments, keep and find memos, and remember facts \
-about the user. Whatever the user asks of these is done by the program as soon as it is asked with \
-what it needs, such as a time; you do nothing of it yourself. Ask for what is missing."""
-
+You can add, move, cancel and list the user's appointments, keep and find memos, and remember \
+facts about the user. Whatever the user asks of these is done by the program as soon as it is \
+asked with what it needs, such as a time; you do nothing of it yourself. Ask for what is missing."""
 
 #: GBNF for a reply in words that can't be taken for a call: neither JSON nor a fence, a tag or a
 #: list around it, and no blank line to begin with.
@@ -25,8 +24,7 @@ TEXT_GRAMMAR = r"root ::= [^{\[`< \t\r\n] [^\x00]*"
 def tools_text(tools: Sequence[ToolSchema]) -> str:
     """What it is told of tools; empty without any.
 
-    The calls are planned by code, so a description of each would cost a minute of reading on a slow
-    machine, and lead to JSON in small talk.
+    The calls are made by code: a description of each would only be read, slowly, and lead to JSON.
     """
     return TELLING if tools else ""
 

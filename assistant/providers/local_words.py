@@ -53,6 +53,12 @@ def place(name: str) -> str:
     return _AT.sub("", name)
 
 
+def place_within(title: str) -> str:
+    """The place that a title ends with, as in "Dinner at Casa Luna"; empty where there is none."""
+    found = _AT_A_PLACE.search(title)
+    return found[1] if found else ""
+
+
 def repetition(said: str) -> str:
     """The words for a repetition, such as "every Monday" or 每周一; empty where there are none."""
     found = _REPEATED.search(said)
@@ -110,13 +116,14 @@ _IN_SO_LONG = pattern(
     "(?:[0-9]+|[一二两三四五六七八九十]+|半)个?(?:分钟|小时|天|周|星期|礼拜|月|年)(?:以|之)?后"
 )
 _IT_ALONE = pattern(
-    "(?:it|that|this|them|that one|this one|one|the|a|an|my|so|me|i|but|calendar|schedule"
-    "|beginning|starting)",
+    "(?:it|that|this|them|that one|this one|one|the|a|an|my|so|me|i|but|event|appointment"
+    "|reminder|calendar|schedule|beginning|starting)",
     r"[\d:.\s]+",
     "它|这个|那个|这条|那条|时间|这|那|他|她|的|个|一个|我|你|上|进去|标|标上|开始|占住",
     "[到进]?日[历程]|别让我忘",
 )
 _AT = pattern(r"^(?:at|in) ", "^(?:地点)?在|^地点")
+_AT_A_PLACE = re.compile(r"\bat (?:the )?([A-Z][^,;]*|school|home|work|office)$")
 _AT_END = pattern(r"\b(?:at|in)(?: the)?$", "在$")
 _REPEATED = pattern(
     r"\b(?:every|each) (?:other |second |single |first |last |2nd |third |\d+ )?"
@@ -155,6 +162,7 @@ _OPENING = pattern(
     r"|cancel|scrap|delete|remove|drop|call off|take(?=.*\b(?:off|out)\b)|clear|get rid of|strike"
     r"|update|rename|extend|shorten|stick|note|do)\b(?!-)(?=\s|$)",
     r"^(?:remind|wake|alert)(?: me)?(?: to| about| of| that| up)?\b"
+    r"|^do ?n['’]?o?t let me forget(?: to)?\b|^me a slot\b"
     r"|^(?:find|search|look(?: up| for)?|show|check|list|see|tell)(?: me)?\b(?!-)(?=\s)"
     r"|^(?:when|where|what time|what|which)(?:['’]s| is| are| do| does| am)?(?: i| we)?\b(?=\s)",
     "^(?:an?|the|my|our|that|this|another|new|for|to|in|on|about|of|from|with me|as an?"
@@ -177,7 +185,8 @@ _CLOSING = pattern(
     r"|(?<![-\w])(?:to|at|on|for|by|until|till|from|in|and|is|of|with|it|a|the)$"
     r"|\b(?:to|at|until|till) \d{1,2}(?::\d\d)?$"
     r"|\b(?:add|book|note|put|cancel|change|move|remind me|schedule) (?:it|that|this|me)?$"
-    r"|(?<![-\w])(?:got|has been|was|is being|gets) (?:moved|changed|cancelled|postponed)(?: to)?$"
+    r"|(?<![-\w])(?:got |has been |was |is being |gets )?(?:moved|changed|cancelled|postponed)"
+    r"(?: to)?$"
     r"|(?<![-\w])(?:reschedule|cancel|move)$|(?<![-\w])(?:isn['’]t|is not) happening$",
     "(?:吧|呢|吗|嘛|了|啊|哦|呀|掉|一下|谢谢|好吗|好不好|行吗)$",
     "(?:取消|删掉|删除|删|去掉|推迟到|推迟|延后到|延后|延期到|延期|推后到|推后|提前到|提前|提早到"
@@ -199,7 +208,7 @@ _KEEP_OPENING = pattern(
     r"(?: note| memo)?(?: that| of| about| to| for| as)?(?=[\s:,])"
     r"|^(?:a |new )?(?:note|memo)(?: to self)?(?: that| of| about)?(?=[\s:,])|^to self(?=[\s:,])",
     "^(?:请|麻烦|帮我|帮忙|给我|你|再|另外|还有|能不能|可以|一下)",
-    "^(?:记住|牢记|记得|要记得|别忘了|别忘记|记一下|记下来|记下|记录一下|记录|记着|记一笔|记一条"
+    "^(?:要?记住|牢记|记得|要记得|别忘了|别忘记|记一下|记下来|记下|记录一下|记录|记着|记一笔|记一条"
     "|记个|记|写个"
     "|写一条|加一条|加个|存一下|存一条|存个|新建|添加|保存)",
     "^(?:一条|一个|个|一下|条)?(?:笔记|备忘录|备忘|便签|note)(?=[:：，,\\s])",

@@ -7,6 +7,7 @@ Another process may be writing all the while.
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -16,8 +17,10 @@ from assistant.protocols import IndexRow, StoredRows
 
 T = TypeVar("T")
 
-#: Looks at the folder, when files come and go while they are read.
+#: Looks at the folder, when files come and go while they are read, and seconds before the next
+#: one when a file was only half written.
 LOOKS = 5
+PAUSE = 0.1
 
 #: A file with these columns holds exchanges; others hold what was deleted.
 COLUMNS = ("id", "session_id", "turn", "ts", "digest", "user_text", "assistant_text")
@@ -85,7 +88,9 @@ def _read_all(
                 # pyarrow raises what it likes for bytes that make no sense to it.
                 found[file] = None
                 unreadable.append(file)
-        if _files(path, suffixes) == before and not unreadable:
+        if unreadable:
+            time.sleep(PAUSE)
+        elif _files(path, suffixes) == before:
             break
     return found, unreadable
 

@@ -6,6 +6,7 @@ read whole when they are opened: one that lacks rows is to it as if it had merge
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Collection
@@ -75,3 +76,14 @@ def _replace(file: Path, table: Any) -> None:
         opened.flush()
         os.fsync(opened.fileno())
     temporary.replace(file)
+    _sync_folder(file.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Not even a power cut may bring the old file back, where the system can see to that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -184,6 +184,8 @@ def doctor(
     offline: Annotated[bool, typer.Option("--offline", help="Do not ask the endpoint.")] = False,
 ) -> None:
     """Look whether everything is in order: files, memory, model, terminal."""
+    if yes and not fix:
+        raise typer.BadParameter("--yes goes with --fix. Nothing was done.")
     from assistant.terminal import doctor_command
 
     _finish(lambda: doctor_command.examine(fix, yes, as_json, offline))

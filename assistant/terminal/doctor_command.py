@@ -23,6 +23,8 @@ from assistant.terminal.render import Screen, one_shot_screen
 #: Columns below which tables and the toolbar have no room.
 NARROW = 40
 MARKS = {"ok": "✓", "warning": "!", "problem": "✗", "fixed": "✓"}
+#: The same where letters of other scripts can't be shown.
+PLAIN_MARKS = {"ok": "+", "warning": "!", "problem": "x", "fixed": "+"}
 
 
 def examine(fix: bool, yes: bool, as_json: bool, offline: bool) -> int:
@@ -48,7 +50,7 @@ def examine(fix: bool, yes: bool, as_json: bool, offline: bool) -> int:
         screen.show(Text(_as_json(str(settings.home), results, copies)))
     elif copies.made:
         screen.say(f"Copies of what was changed are in {copies.folder}.")
-    return ExitCode.PROBLEM if _worst(results) else ExitCode.OK
+    return ExitCode.PROBLEM if _problem_left(results) else ExitCode.OK
 
 
 def _looked(checks: Sequence[Check], say: Callable[[str], None]) -> list[Result]:
@@ -59,7 +61,7 @@ def _looked(checks: Sequence[Check], say: Callable[[str], None]) -> list[Result]
     return results
 
 
-def _worst(results: Sequence[Result]) -> bool:
+def _problem_left(results: Sequence[Result]) -> bool:
     return any(result.state == "problem" for result in results)
 
 
@@ -91,13 +93,14 @@ def _agreed(screen: Screen, remedies: Sequence[Remedy], yes: bool) -> bool:
 
 def _tell(screen: Screen, results: Sequence[Result]) -> None:
     """A line for each check, and under it what is to be known of it."""
+    marks = MARKS if _is_utf8(sys.stdout) else PLAIN_MARKS
     for result in results:
-        for line in _lines(result):
+        for line in _lines(result, marks):
             screen.show(Text(line))
 
 
-def _lines(result: Result) -> Iterator[str]:
-    mark = MARKS[result.state]
+def _lines(result: Result, marks: Mapping[str, str]) -> Iterator[str]:
+    mark = marks[result.state]
     told = [one for one in result.findings if one.state != "ok"]
     if not told:
         said = " ".join(one.text for one in result.findings)
@@ -106,7 +109,7 @@ def _lines(result: Result) -> Iterator[str]:
     yield f"{mark} {result.check.name}"
     for one in told:
         can = " --fix mends it." if one.remedy is not None else ""
-        yield f"    {MARKS[one.state]} {one.text}{can}"
+        yield f"    {marks[one.state]} {one.text}{can}"
 
 
 class _Told(msgspec.Struct, frozen=True):
@@ -139,7 +142,7 @@ def _as_json(home: str, results: Sequence[Result], copies: Copies) -> str:
         )
         for result in results
     ]
-    report = _Report(home, not _worst(results), checks, list(map(str, copies.made)))
+    report = _Report(home, not _problem_left(results), checks, list(map(str, copies.made)))
     return msgspec.json.encode(report).decode("utf-8")
 
 
@@ -148,12 +151,11 @@ def _as_json(home: str, results: Sequence[Result], copies: Copies) -> str:
 
 def check_terminal(stream: TextIO, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Whether what is written there can be seen: its width, its colours, its letters."""
-    encoding = stream.encoding or "ascii"
-    if codecs.lookup(encoding).name != "utf-8":
+    if not _is_utf8(stream):
         yield Finding(
             "warning",
-            f"The locale writes {encoding}, in which Chinese and emoji become question marks. Set "
-            "LANG to C.UTF-8 or another one with UTF-8.",
+            f"The locale writes {stream.encoding}, in which Chinese and emoji become question "
+            "marks. Set LANG to C.UTF-8 or another one with UTF-8.",
         )
     if not stream.isatty():
         yield Finding("ok", "This is no terminal: lines are written as they are.")
@@ -167,3 +169,7 @@ def check_terminal(stream: TextIO, environment: Mapping[str, str]) -> Iterator[F
         )
     plain = environment.get("NO_COLOR") or environment.get("TERM", "dumb") == "dumb"
     yield Finding("ok", f"{columns} columns, {'no colours' if plain else 'colours'}.")
+
+
+def _is_utf8(stream: TextIO) -> bool:
+    return codecs.lookup(stream.encoding or "ascii").name == "utf-8"

@@ -14,7 +14,7 @@ from assistant.messages import Content, Message, clean_text, one_line
 from assistant.terminal.choice import chosen_places
 from assistant.terminal.line_editor import LineEditor
 from assistant.terminal.render import Screen
-from assistant.turn import Changed, Event, Notice, TextArrived, Working, run_turn
+from assistant.turn import Changed, Event, Notice, Pipeline, TextArrived, Working, run_turn
 
 log = logging.getLogger(__name__)
 
@@ -153,13 +153,13 @@ class Repl:
 
     def _ask(self, question: Content | Message, model: str | None = None) -> bool:
         """One turn, by another model if one is named, and whether a reply came of it."""
-        with self._app.answered_by(model):
-            return self._sent(question)
+        with self._app.answered_by(model) as pipeline:
+            return self._sent(question, pipeline)
 
-    def _sent(self, question: Content | Message) -> bool:
+    def _sent(self, question: Content | Message, pipeline: Pipeline) -> bool:
         """One turn; a message that is too big is cut only when the user agrees."""
         try:
-            return self._turn(question)
+            return self._turn(question, pipeline)
         except MessageTooBig as error:
             self._screen.error(str(error))
             unanswered = self._context.session.unanswered
@@ -168,9 +168,11 @@ class Repl:
             ):
                 self._screen.say("Kept, not sent. /retry asks this question again.")
                 return False
-            return self._turn(unanswered, cut_message=True)
+            return self._turn(unanswered, pipeline, cut_message=True)
 
-    def _turn(self, question: Content | Message, *, cut_message: bool = False) -> bool:
+    def _turn(
+        self, question: Content | Message, pipeline: Pipeline, *, cut_message: bool = False
+    ) -> bool:
         """One turn on the screen, and whether a reply came of it."""
         session = self._context.session
         progress = self._app.progress
@@ -199,7 +201,7 @@ class Repl:
                 turn = run_turn(
                     question,
                     session,
-                    self._context.pipeline,
+                    pipeline,
                     on_event,
                     confirm=confirm,
                     cut_message=cut_message,

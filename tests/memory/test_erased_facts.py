@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from assistant.errors import EntryChanged, NoSuchEntry
 from assistant.memory.entry_eraser import fact_eraser
@@ -17,6 +21,7 @@ from tests.memory.test_erasables import erasure, quiet
 from tests.memory.test_facts import NOW, Days, letters
 
 LATER = NOW + timedelta(days=400)
+TOWNS = ("Bern", "Lima", "Oslo", "Rome", "Kyiv", "Cork", "Nice")
 
 
 @pytest.fixture
@@ -214,6 +219,77 @@ def test_a_single_proposal_is_erased_by_its_id(facts: Facts, path: Path) -> None
     facts.propose("I like Quito", "preference", said=NOW, source="s1.1")
     erase(path, proposals=[facts.pending()[0].id])
     assert path.read_bytes() == b""
+
+
+# --- whatever was done --------------------------------------------------------------------------
+
+#: What is done in a turn, how many days ago it was said, and whether the turn is erased.
+DOINGS = st.lists(
+    st.tuples(
+        st.sampled_from(("live", "live", "like", "propose", "approve", "end", "undo")),
+        st.integers(0, 9),
+        st.booleans(),
+    ),
+    min_size=2,
+    max_size=14,
+)
+
+
+def marked(turn: int) -> str:
+    """A word of this turn alone."""
+    return f"{TOWNS[turn % len(TOWNS)]}{'abc'[turn // len(TOWNS)]}x"
+
+
+def do(facts: Facts, undos: list[Callable[[], None]], what: str, turn: int, ago: int) -> None:
+    source, said = f"s1.{turn}", NOW - timedelta(days=ago)
+    waiting, held = facts.pending(), facts.in_force(LATER)
+    match what:
+        case "live" | "like":
+            text = f"I {what} {'in' if what == 'live' else 'the town'} {marked(turn)}"
+            undos.append(facts.remember(text, source=source, said=said).undo)
+        case "propose":
+            facts.propose(f"I live in {marked(turn)}", "about", said=said, source=source)
+        case "approve" if waiting:
+            undos.append(facts.approve(waiting[0].id).undo)
+        case "end" if held:
+            undos.append(facts.forget(held[0].id, at=LATER).undo)
+        case "undo" if undos:
+            with suppress(EntryChanged):
+                undos.pop()()
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(doings=DOINGS)
+def test_nothing_of_an_erased_turn_is_left_and_nothing_ended_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    doings: list[tuple[str, int, bool]],
+) -> None:
+    path = tmp_path_factory.mktemp("facts") / "facts.jsonl"
+    facts = Facts(path, times=Days(), new_letters=letters())
+    undos: list[Callable[[], None]] = []
+    gone = [turn for turn, (*_, erased) in enumerate(doings, 1) if erased]
+    for turn, (what, ago, _) in enumerate(doings, 1):
+        do(facts, undos, what, turn, ago)
+    before = {fact.id: fact for fact in facts.history()}
+    waiting = [one for one in facts.pending() if int(one.source[3:]) not in gone]
+    if path.exists():
+        erase(path, turns={"s1": gone})
+
+    after = {fact.id: fact for fact in facts.history()}
+    stay = {one for one, fact in before.items() if int(fact.sources[0][3:]) not in gone}
+    assert after.keys() == stay
+    for one, fact in after.items():
+        assert replace(fact, replaced_by=None) == replace(before[one], replaced_by=None)
+        assert fact.replaced_by in (before[one].replaced_by, "")
+        assert not fact.replaced_by or fact.replaced_by in stay
+    # One that was to end a fact goes with that.
+    assert [one.id for one in facts.pending()] == [one.id for one in waiting]
+
+    for undo in undos:
+        with suppress(EntryChanged):
+            undo()
+    data = path.read_bytes() if path.exists() else b""
+    assert not [turn for turn in gone if marked(turn).encode() in data]
 
 
 # --- the rest -----------------------------------------------------------------------------------

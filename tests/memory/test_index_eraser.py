@@ -173,6 +173,10 @@ def test_everything_goes(indexed: IndexedHome, opened: bool) -> None:
     assert indexed.eraser.count(erasure) == 0
     assert index_holding(indexed.path, "line") == []
     assert indexed.ready().count() == 0
+    indexed.talk("said after it")
+    indexed.indexer.refresh()
+    assert indexed.ready().count() == 1
+    assert indexed.eraser.count(erasure) == 0
 
 
 def test_what_is_in_no_index_is_no_matter(indexed: IndexedHome) -> None:

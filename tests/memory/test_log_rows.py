@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from assistant.memory.files import write_atomically
 from assistant.memory.log_rows import KEPT_SESSIONS, MOST_SESSIONS, LogRows
 from assistant.memory.session_store import SessionStore
 from assistant.memory.terms import terms
@@ -48,6 +51,16 @@ def test_a_session_that_has_grown_is_read_again(store: SessionStore) -> None:
     session.ask("Another 4471")
     session.close()
     assert len(rows.rows(["4471"])) == 2
+
+
+def test_what_was_erased_is_not_remembered(store: SessionStore, home: Path) -> None:
+    talk(store, "My order code is PX-4471.", "It is 4471, as I said.")
+    rows = LogRows(store)
+    assert len(rows.rows(["4471"])) == 2
+    log = home / "sessions" / "s1.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    write_atomically(log, b"".join(line for line in lines if b'"turn":2,' not in line))
+    assert [row.id for row in rows.rows(["4471"])] == ["s1.1"]
 
 
 def test_only_the_newest_sessions_are_read(store: SessionStore) -> None:

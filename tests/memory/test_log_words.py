@@ -52,38 +52,38 @@ def found(data: bytes, words: str) -> list[Finding]:
 
 PARTS = (TextPart("see this"), ImagePart(ImageUrl("https://x.org/nut.png")))
 KEPT = KeptItem("code", "PX-44", "the code PX-44", 1, "user", replaces="QQ-12")
-BY_MESSAGE = {"message": 7}
+
 BY_TURN = {"turn": 3}
 
 
 @pytest.mark.parametrize(
     ("record", "words", "kind", "named"),
     [
-        pytest.param(message(content="Anna hates nuts"), "ANNA  hates", "message", BY_MESSAGE),
+        pytest.param(message(content="Anna hates nuts"), "ANNA  hates", "message", BY_TURN),
         pytest.param(message(content="a line\nand a\tnext"), "line and a next", "message",
-                     BY_MESSAGE, id="spacing"),
-        pytest.param(message(content="Straße"), "STRASSE", "message", BY_MESSAGE, id="case"),
-        pytest.param(message(content="cafe\u0301"), "caf\u00e9", "message", BY_MESSAGE, id="NFC"),
-        pytest.param(message(content="我喜欢四川火锅"), "四川", "message", BY_MESSAGE),
-        pytest.param(message(content='the "it" a\\b'), 'THE "it" a\\b', "message", BY_MESSAGE,
+                     BY_TURN, id="spacing"),
+        pytest.param(message(content="Straße"), "STRASSE", "message", BY_TURN, id="case"),
+        pytest.param(message(content="cafe\u0301"), "caf\u00e9", "message", BY_TURN, id="NFC"),
+        pytest.param(message(content="我喜欢四川火锅"), "四川", "message", BY_TURN),
+        pytest.param(message(content='the "it" a\\b'), 'THE "it" a\\b', "message", BY_TURN,
                      id="escaped"),
-        pytest.param(message(content="bell \x07 rings"), "\x07 rings", "message", BY_MESSAGE,
+        pytest.param(message(content="bell \x07 rings"), "\x07 rings", "message", BY_TURN,
                      id="control"),
-        pytest.param(message(content=PARTS), "nut.png", "message", BY_MESSAGE, id="image"),
-        pytest.param(message("assistant", "Noted: nuts"), "nuts", "message", BY_MESSAGE),
-        pytest.param(message("tool", "cut", whole="all nuts"), "nuts", "tool result", BY_MESSAGE),
+        pytest.param(message(content=PARTS), "nut.png", "message", BY_TURN, id="image"),
+        pytest.param(message("assistant", "Noted: nuts"), "nuts", "message", BY_TURN),
+        pytest.param(message("tool", "cut", whole="all nuts"), "nuts", "tool result", BY_TURN),
         pytest.param(message("tool", "ok", changed="Saved nuts"), "nuts", "tool result",
-                     BY_MESSAGE),
+                     BY_TURN),
         pytest.param(message("assistant", tool_calls=[call('{"q":"nuts"}')]), "nuts", "message",
-                     BY_MESSAGE, id="arguments"),
+                     BY_TURN, id="arguments"),
         pytest.param(message("assistant", tool_calls=[call('{"q":["\\u5f20\\u4f1f"]}')]), "张伟",
-                     "message", BY_MESSAGE, id="arguments in ASCII"),
+                     "message", BY_TURN, id="arguments in ASCII"),
         pytest.param(message("assistant", tool_calls=[call('{"q":"\\u5f20\\u4f1f')]), "张伟",
-                     "message", BY_MESSAGE, id="broken arguments in ASCII"),
+                     "message", BY_TURN, id="broken arguments in ASCII"),
         pytest.param(message("assistant", tool_calls=[call('{"p":"a\\\\b"}')]), "a\\b", "message",
-                     BY_MESSAGE, id="arguments with a backslash"),
+                     BY_TURN, id="arguments with a backslash"),
         pytest.param(message("assistant", tool_calls=[call("{}", '{"note":"nuts"}')]), "nuts",
-                     "message", BY_MESSAGE, id="beside a call"),
+                     "message", BY_TURN, id="beside a call"),
         pytest.param(message("assistant", "nuts?", tool_calls=[call("{}")]), "nuts", "message",
                      BY_TURN, id="text beside a call"),
         pytest.param(message(content="nuts", id=0), "nuts", "message", BY_TURN, id="no id"),

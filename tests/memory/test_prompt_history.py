@@ -79,7 +79,7 @@ import sys
 from prompt_toolkit.history import FileHistory
 history = FileHistory(sys.argv[1])
 print("begun", flush=True)
-for number in range(300):
+for number in range(3_000):
     history.store_string(f"line {number}")
 """
 
@@ -96,4 +96,4 @@ def test_what_other_terminals_write_meanwhile_is_not_lost(path: Path) -> None:
     for number in range(200):
         erase(path, f"quagga {number}")
     process.communicate(timeout=60)
-    assert sorted(typed(path)) == sorted(f"line {number}" for number in range(300))
+    assert sorted(typed(path)) == sorted(f"line {number}" for number in range(3_000))

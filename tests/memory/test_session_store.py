@@ -19,6 +19,7 @@ from assistant.errors import (
     SessionInUse,
     SessionNotFound,
     SessionReadOnly,
+    SessionUnreadable,
 )
 from assistant.memory.session import Session
 from assistant.memory.session_log import PartFile, PartHeader, TitleRecord, encode
@@ -625,3 +626,129 @@ def test_a_newer_session_can_not_be_copied(store: SessionStore, home: Path) -> N
     source = store.open(session_id, read_only=True)
     with pytest.raises(SessionReadOnly, match="newer version"):
         store.fork(source)
+
+
+# --- rewriting ----------------------------------------------------------------------------------
+
+
+def test_a_file_is_rewritten_in_one_step(store: SessionStore, home: Path) -> None:
+    path = home / "sessions" / f"{talk(store, ('a', 'b'))}.jsonl"
+    path.chmod(0o644)
+    store.rewrite("s1", lambda data: data + b"\n")
+    assert path.read_bytes().endswith(b"\n\n")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    before = path.stat()
+    store.rewrite("s1", lambda data: data)
+    assert path.stat() == before
+    assert [one.name for one in path.parent.iterdir()] == ["s1.jsonl"]
+    session = store.open("s1")
+    session.close()
+
+
+def test_a_file_that_is_rewritten_to_nothing_goes_with_its_part(
+    store: SessionStore, home: Path
+) -> None:
+    talk(store, ("a", "b"))
+    (home / "sessions" / "s1.part").write_text("x")
+    store.rewrite("s1", lambda data: None)
+    assert not [path for path in home.rglob("*") if path.is_file()]
+    with pytest.raises(SessionNotFound):
+        store.rewrite("s1", lambda data: None)
+
+
+def test_a_session_that_is_open_is_not_rewritten(store: SessionStore, home: Path) -> None:
+    session = store.open(talk(store, ("a", "b")))
+    before = store.data("s1")
+    with pytest.raises(SessionInUse):
+        store.rewrite("s1", lambda data: b"")
+    assert store.data("s1") == before
+    session.close()
+    store.rewrite("s1", lambda data: b"")
+    assert store.data("s1") == b""
+
+
+def test_a_rewrite_that_fails_leaves_the_file_as_it_was(store: SessionStore, home: Path) -> None:
+    talk(store, ("a", "b"))
+    before = store.data("s1")
+
+    def refuse(data: bytes) -> bytes:
+        raise SessionReadOnly("no")
+
+    with pytest.raises(SessionReadOnly):
+        store.rewrite("s1", refuse)
+    (home / "sessions" / f".s1.jsonl.{os.getpid()}.tmp").mkdir()
+    with pytest.raises(SessionError, match="can't be rewritten"):
+        store.rewrite("s1", lambda data: b"")
+    assert store.data("s1") == before
+    store.open("s1").close()
+
+
+def test_ctrl_c_waits_for_the_rewrite(store: SessionStore) -> None:
+    talk(store, ("a", "b"))
+
+    def interrupted(data: bytes) -> bytes:
+        os.kill(os.getpid(), signal.SIGINT)
+        return b"\n"
+
+    with pytest.raises(KeyboardInterrupt):
+        store.rewrite("s1", interrupted)
+    assert store.data("s1") == b"\n"
+
+
+def test_several_sessions_are_claimed_or_none(store: SessionStore) -> None:
+    for _ in range(3):
+        talk(store, ("a", "b"))
+    with store.claimed(["s3", "s1", "no-such", "../s2"]):
+        for session_id in ("s1", "s3"):
+            with pytest.raises(SessionInUse):
+                store.open(session_id)
+            store.rewrite(session_id, lambda data: data + b"\n")
+        with store.claimed(["s1", "s2"]):
+            store.rewrite("s1", lambda data: None)
+        store.open("s2").close()
+        with pytest.raises(SessionInUse):
+            store.open("s3")
+    held = store.open("s2")
+    with pytest.raises(SessionInUse) as raised, store.claimed(["s2", "s3"]):
+        pass
+    assert raised.value.session_id == "s2"
+    store.open("s3").close()
+    held.close()
+
+
+MANY = """
+import resource, sys
+from pathlib import Path
+from assistant.memory.session_store import SessionStore
+from tests.fakes import FakeClock, FakeIds
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 1_000))
+home = Path(sys.argv[1])
+store = SessionStore(home / "sessions", home / "data", clock=FakeClock(), new_id=FakeIds())
+with store.claimed(store.files()):
+    for session_id in store.files():
+        store.rewrite(session_id, lambda data: None)
+print(len(store.files()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit")
+def test_more_sessions_are_claimed_than_files_may_be_open(home: Path) -> None:
+    (home / "sessions").mkdir(parents=True)
+    for number in range(300):
+        (home / "sessions" / f"s{number}.jsonl").write_bytes(b"")
+    done = subprocess.run([sys.executable, "-c", MANY, str(home)], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_a_file_is_read_byte_for_byte(store: SessionStore, home: Path) -> None:
+    talk(store, ("a", "b"))
+    path = home / "sessions" / "s1.jsonl"
+    path.write_bytes(b"\xff\r\nxyz")
+    assert (store.data("s1"), store.data("s1", 2), store.data("none")) == (
+        b"\xff\r\nxyz",
+        b"\xff\r",
+        b"",
+    )
+    (home / "sessions" / "s2.jsonl").mkdir()
+    with pytest.raises(SessionUnreadable, match="can't be read"):
+        store.data("s2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import subprocess
 import sys
@@ -69,6 +70,32 @@ def test_what_is_erased_is_nowhere_in_the_file(path: Path, dimension: int) -> No
     assert cache.count() == 50
     assert [one is None for one in cache.get("one", TEXTS)] == [True] * 50 + [False] * 50
     cache.close()
+
+
+@pytest.mark.parametrize("seed", [3, 10])
+def test_nor_where_sqlite_moved_it_about(path: Path, seed: int) -> None:
+    """What happens in years; with these seeds copies stay in gaps between the rows."""
+    chance = random.Random(seed)
+    alive: dict[str, np.ndarray] = {}
+    dead: list[np.ndarray] = []
+    for step in range(120):
+        if chance.randrange(3) < 2:
+            texts = list({f"t{chance.randrange(800)}": 0 for _ in range(chance.randrange(1, 40))})
+            dimension = chance.choice((16, 64, 200, 512, 900))
+            vectors = [vector(1_000 * step + number, dimension) for number in range(len(texts))]
+            cache = VectorCache(path)
+            cache.put("one", texts, vectors)
+            cache.close()
+            dead += [alive[text] for text in texts if text in alive]
+            alive.update(zip(texts, vectors, strict=True))
+        elif alive:
+            texts = chance.sample(sorted(alive), min(len(alive), chance.randrange(1, 60)))
+            erase(path, texts)
+            dead += [alive.pop(text) for text in texts]
+    erase(path, ["something else"])
+    data = contents(path)
+    pieces = (one[at : at + 16] for one in dead for at in range(0, len(one) - 15, 16))
+    assert not any(piece.tobytes() in data for piece in pieces)
 
 
 def test_no_file_is_made(path: Path) -> None:

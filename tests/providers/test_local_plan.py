@@ -51,6 +51,10 @@ def calls(said: str, last_id: str = "") -> list[tuple[str, Mapping[str, str | in
             {"title": "开例会", "start": "周一早上九点", "remind_before": 10, "repeat": "每周一"},
         ),
         ("三天后上午九点体检，帮我安排", {"title": "体检", "start": "三天后上午九点"}),
+        (
+            "Book dinner at Casa Luna for 8pm",
+            {"title": "Dinner at Casa Luna", "start": "for 8pm", "location": "Casa Luna"},
+        ),
     ],
 )
 def test_an_event_has_the_title_and_the_time_that_were_said(
@@ -93,6 +97,11 @@ def test_an_event_is_changed_by_its_id_its_words_or_as_the_last_one(
     [
         ("cancel the dentist", "", ("cancel_event", {"id": "dentist"})),
         ("取消周五的面试", "", ("cancel_event", {"id": "面试"})),
+        (
+            "Cancel the standup ew7q2@2026-12-14",
+            "",
+            ("cancel_event", {"id": "ew7q2@2026-12-14", "scope": "this"}),
+        ),
         ("Cancel it", "ek3f9", ("cancel_event", {"id": "ek3f9"})),
         ("Delete it", "mk3f9x", ("delete_memo", {"id": "mk3f9x"})),
         ("今天有什么安排？", "", ("list_events", {"from": "今天"})),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import EntryError
-from assistant.messages import Message
+from assistant.memory.claims import claims_a_change
+from assistant.messages import Language, Message
 from assistant.providers.local_replies import answer_grammar, language_of, told
 from assistant.tools.registry import BadCall
 from assistant.tools.rounds import REFUSED
@@ -40,17 +41,18 @@ def test_every_result_of_the_corpus_but_of_recall_is_told_without_ids(
             "2026-11-30（周一）没有安排。",
         ),
         (
-            "2 events from Mon 2026-11-30 to Sun 2026-12-06:\nek3f9 · Review · Tue 2026-12-01 15:00\n"
+            "2 events from Mon 2026-11-30 to Sun 2026-12-06:\n"
+            "ek3f9 · Review · Tue 2026-12-01 15:00\n"
             "ew7q2@2026-12-02 · Standup · Wed 2026-12-02",
-            "Planned from Mon 2026-11-30 to Sun 2026-12-06:\nReview · Tue 2026-12-01 15:00\n"
-            "Standup · Wed 2026-12-02",
-            "2026-11-30（周一）到2026-12-06（周日）的安排：\nReview · 周二 2026-12-01 15:00\n"
-            "Standup · 周三 2026-12-02",
+            "Planned from Mon 2026-11-30 to Sun 2026-12-06:\n- Review · Tue 2026-12-01 15:00\n"
+            "- Standup · Wed 2026-12-02",
+            "2026-11-30（周一）到2026-12-06（周日）的安排：\n- Review · 周二 2026-12-01 15:00\n"
+            "- Standup · 周三 2026-12-02",
         ),
         (
             "m4x2 · 2026-11-30 · toner #ink",
-            "In your memos:\n2026-11-30 · toner #ink",
-            "备忘里有：\n2026-11-30 · toner #ink",
+            "In your memos:\n- 2026-11-30 · toner #ink",
+            "备忘里有：\n- 2026-11-30 · toner #ink",
         ),
     ],
 )
@@ -75,6 +77,23 @@ def test_what_was_not_done_is_told_with_the_reason(words: str, tmp_path: Path) -
         words == "lunch",
     )
     assert said.count("Standup · ") == (2 if words == "standup" else 0)
+
+
+def test_a_result_that_was_cut_for_the_prompt_is_told_whole() -> None:
+    whole = "2 events on Mon 2026-11-30:\ne1 · A\ne2 · B"
+
+    said = told([Message("tool", "2 events on Mon 2026-11-30:\n…", whole=whole)], "en")
+
+    assert said.splitlines()[1:] == ["- A", "- B"]
+
+
+def test_nothing_that_changed_nothing_claims_a_change() -> None:
+    results = (REFUSED, "No events on Mon 2026-11-30.", "cancel_event was not run: id: what?")
+
+    languages: tuple[Language, ...] = ("en", "zh")
+    for language in languages:
+        for result in results:
+            assert not claims_a_change(told([Message("tool", result)], language))
 
 
 def test_where_one_result_is_the_models_to_tell_it_tells_all() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from assistant.memory.background import recalled_block, time_note
-from assistant.messages import ImagePart, Message, TextPart, ToolCall
+from assistant.messages import ImagePart, ImageUrl, Message, TextPart, ToolCall
 from assistant.prompt import ToolSchema
 from assistant.providers.local_tools import (
     last_id,
@@ -70,7 +70,9 @@ def test_results_without_a_reply_stand_behind_the_question(
 
 
 def test_a_picture_stays_before_a_result() -> None:
-    picture = Message("user", (TextPart("What is this?"), ImagePart("data:image/png;base64,eA==")))
+    picture = Message(
+        "user", (TextPart("What is this?"), ImagePart(ImageUrl("data:image/png;base64,eA==")))
+    )
 
     _, told = with_tools([picture, CALLING, RESULTS[1]], TOOLS)
 

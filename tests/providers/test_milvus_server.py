@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,14 @@ from assistant.providers.milvus_errors import import_pymilvus
 from assistant.providers.milvus_home import MilvusHome
 from assistant.providers.milvus_index import IndexPlace, open_milvus_index
 from assistant.providers.milvus_server import erase_on_server, rows_on_server
-from tests.providers.milvus_servers import lite_server
+from tests.providers.milvus_servers import can_run_real_server, lite_server, real_server
+
+stress = [
+    pytest.mark.stress,
+    pytest.mark.skipif(
+        not os.environ.get("ASSISTANT_STRESS"), reason="a minute: ASSISTANT_STRESS=1 runs it"
+    ),
+]
 
 
 def row(id: str) -> IndexRow:
@@ -24,13 +32,16 @@ def row(id: str) -> IndexRow:
     return IndexRow(id, session, int(turn), 1, f"said {id}", "yes", ["said"], "d", vector)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[IndexPlace]:
+@pytest.fixture(params=["lite", pytest.param("real", marks=stress)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IndexPlace]:
     """A server with rows of two users; one of them has used two embedders."""
-    with lite_server(tmp_path) as uri:
+    if request.param == "real" and not can_run_real_server():
+        pytest.skip("a network namespace takes Linux and root")
+    server = {"lite": lite_server, "real": real_server}[request.param]
+    with server(tmp_path) as uri:
         place = IndexPlace(tmp_path / "data" / "index.db", uri)
         for user, embedder in (("me", "first"), ("me", "second"), ("you", "second")):
-            index = open_milvus_index(place, user=user, embedder=embedder, dimension=3)
+            index = open_milvus_index(place, user=user, embedder=embedder, dimension=3, timeout=30)
             index.upsert([row("s1.1"), row("s1.2"), row("s2.1")])
             index.flush()
             index.close()

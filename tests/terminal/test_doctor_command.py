@@ -181,6 +181,7 @@ def test_it_says_what_it_would_do_and_asks_first(
     session = session_of(used)
     session.write_bytes(session.read_bytes() + b"rubbish\n")
     before = session.read_bytes()
+    assert cli.run(["doctor", "--yes"]) == ExitCode.USAGE
     assert cli.run(["doctor", "--fix", "--offline"]) == ExitCode.USAGE
     assert "needs --yes" in capsys.readouterr().err
     assert session.read_bytes() == before

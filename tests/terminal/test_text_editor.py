@@ -1,0 +1,67 @@
+"""The user's editor: which one, and what becomes of the text."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from assistant.errors import UsageError
+from assistant.terminal.text_editor import edited
+
+
+@pytest.fixture(autouse=True)
+def no_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def script(folder: Path, name: str, body: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(stat.S_IRWXU)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("true", "原来的 text"),
+        ("printf '%s' 'a new one\n' > \"$1\"", "a new one\n"),
+        ("printf '\\377' > \"$1\"", "\ufffd"),
+        ('rm "$1"', ""),
+    ],
+)
+def test_what_the_editor_leaves_is_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str
+) -> None:
+    monkeypatch.setenv("EDITOR", f"'{script(tmp_path, 'an editor', body)}'")
+    assert edited("原来的 text") == text
+
+
+@pytest.mark.parametrize("visual", ["/no/such/editor", "'unbalanced", ""])
+def test_one_that_can_not_be_started_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visual: str
+) -> None:
+    monkeypatch.setenv("VISUAL", visual)
+    script(tmp_path, "vi", "printf 'by vi' > \"$1\"")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert edited("text") == "by vi"
+
+
+def test_without_any_editor_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="No editor was found: set EDITOR"):
+        edited("text")
+
+
+def test_arguments_are_given_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = script(
+        tmp_path, "ed", f'echo "$1" > "$2"; echo "$2" > "{tmp_path}/place"; touch "$2~"'
+    )
+    monkeypatch.setenv("VISUAL", f"{editor} --wait")
+    assert edited("text") == "--wait\n"
+    assert not Path((tmp_path / "place").read_text().strip()).parent.exists()
