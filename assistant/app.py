@@ -217,8 +217,9 @@ class App:
             CalendarEraser(data / "calendar.ics"),
             PromiseEraser(data / "promises.json"),
             PromptHistoryEraser(data / "prompt_history"),
-            VectorEraser(data / "vectors.sqlite3"),
+            # Before the cache: a step that is under way puts no vector back into it then.
             IndexEraser(self.indexer, self.index_home, self.store),
+            VectorEraser(data / "vectors.sqlite3"),
             ExportFiles(data / "exports.json"),
             LeftOvers(
                 data,
@@ -239,6 +240,7 @@ class App:
             self.stores,
             prompt_history=data / "prompt_history",
             exports=Exports(data / "exports.json"),
+            index_home=self.index_home,
             clock=self.clock,
             new_id=new_entry_letters,
         )

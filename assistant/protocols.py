@@ -209,6 +209,12 @@ class IndexHome(Protocol):
     def stored(self, sessions: Collection[str] | None) -> StoredRows:
         """What is stored of these sessions, or of all. Opens nothing, and takes no lock."""
 
+    def holding(self, words: str) -> Sequence[str]:
+        """Where these words stand, also in rows that were deleted: files, or rows of a server.
+
+        Opens nothing, and takes no lock. Raises IndexUnavailable.
+        """
+
     def erase(self, ids: Sequence[str] | None) -> bool:
         """Take these rows, or all, out of an index that is closed, down to the bytes.
 
@@ -545,9 +551,7 @@ class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
     turns: Mapping[str, tuple[int, ...]] = {}
     """By session: turns that go whole."""
     messages: Mapping[str, tuple[int, ...]] = {}
-    """By session: ids of single messages that go. A tool's result goes with its call, an assistant's
-    message with the results of its calls.
-    """
+    """By session: ids of messages that go, each call with its result and the other way round."""
     changed: Mapping[str, tuple[int, ...]] = {}
     """By session: turns of which something stays, and whose exchange is another one after it."""
     titles: tuple[str, ...] = ()

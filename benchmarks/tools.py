@@ -6,7 +6,7 @@
 What is asked is what the program would send: the system prompt, the utterance with the note of
 date and time, and all tools. A call counts as right by its effect: its times are read by the code
 that reads them in the program. Of two requests in one, a model that calls one tool at a time is
-judged by the first.
+judged by the first. With the embedded model it is the rules that make its calls that are measured.
 """
 
 from __future__ import annotations

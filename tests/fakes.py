@@ -267,6 +267,9 @@ class FakeIndexHome:
         self.index.delete(list(self.index.stored) if ids is None else ids)
         return ids is not None
 
+    def holding(self, words: str) -> Sequence[str]:
+        return [one.id for one in self.stored(None).rows if words in f"{one.user} {one.assistant}"]
+
     @property
     def in_use(self) -> bool:
         return self.locked

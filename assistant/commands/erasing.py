@@ -6,7 +6,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import (
@@ -21,7 +20,6 @@ from assistant.commands.outputs import (
 )
 from assistant.errors import EraseStopped, NothingToErase, SessionInUse, UsageError
 from assistant.event_text import event_line
-from assistant.memory.byte_search import files_with
 from assistant.memory.eraser import Found, Receipt
 from assistant.memory.forgetting import Candidate, Wish
 from assistant.messages import Role
@@ -317,13 +315,7 @@ def words_left(context: CommandContext, words: str) -> Sequence[str]:
     """Where words still stand, in every byte that is kept; one line a place."""
     if not words.strip():
         raise UsageError("Which words should be looked for?")
-    home = context.settings.home
-    exported = context.forgetting.exported(Wish(everything=True))
-    lines = []
-    for hit in files_with(words, home, [Path(one) for one in exported]):
-        name = hit.path.relative_to(home) if hit.path.is_relative_to(home) else hit.path
-        lines.append(f"{name}: {hit.problem or count_text(hit.times, 'time')}")
-    return lines
+    return context.forgetting.places(words, context.settings.home)
 
 
 def where_text(words: str, left: Sequence[str]) -> str:

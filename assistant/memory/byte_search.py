@@ -26,6 +26,12 @@ class FileHit(msgspec.Struct, frozen=True):
     times: int
     problem: str = ""
 
+    @property
+    def told(self) -> str:
+        if self.problem:
+            return f"can't be read: {self.problem}"
+        return "once" if self.times == 1 else f"{self.times:,} times"
+
 
 def folded(text: str) -> str:
     """A text as it is compared: case, spacing and the way accents are composed don't count."""

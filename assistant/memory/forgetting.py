@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from assistant.errors import NothingToErase
-from assistant.memory.byte_search import holds
+from assistant.memory.byte_search import files_with, holds
 from assistant.memory.exports import Exports
 from assistant.memory.prompt_history import entries, entry_digest
 from assistant.memory.session import exchange_of
@@ -18,7 +18,7 @@ from assistant.memory.session_files import citing, copies, holding
 from assistant.memory.session_store import SessionStore
 from assistant.memory.vector_cache import text_digest
 from assistant.messages import Event, Exchange, Memo, Message, Role
-from assistant.protocols import Erasure, Stores
+from assistant.protocols import Erasure, IndexHome, Stores
 
 #: Memos and facts are few: all are looked at.
 ALL = 1_000_000
@@ -90,6 +90,7 @@ class Forgetting:
         *,
         prompt_history: Path,
         exports: Exports,
+        index_home: IndexHome,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
     ) -> None:
@@ -97,6 +98,7 @@ class Forgetting:
         self._stores = stores
         self._prompt_history = prompt_history
         self._exports = exports
+        self._index_home = index_home
         self._clock = clock
         self._new_id = new_id
 
@@ -153,6 +155,14 @@ class Forgetting:
             if (one.session, one.turn) not in known
         ]
         return found
+
+    def places(self, words: str, home: Path) -> Sequence[str]:
+        """Where words stand in all that the program keeps, byte by byte; a line for each place."""
+        exported = [Path(one) for one in self._exports.of(None)]
+        lines = {_short(hit.path, home): hit.told for hit in files_with(words, home, exported)}
+        for place in self._index_home.holding(words):
+            lines.setdefault(_short(Path(place), home), "memory index")
+        return [f"{name}: {told}" for name, told in sorted(lines.items())]
 
     # --- every copy of it -----------------------------------------------------------------------
 
@@ -268,6 +278,10 @@ class Forgetting:
 
     def _messages(self, session_id: str) -> Sequence[Message]:
         return [one for one in self._store.records(session_id) if isinstance(one, Message)]
+
+
+def _short(path: Path, home: Path) -> str:
+    return str(path.relative_to(home) if path.is_relative_to(home) else path)
 
 
 def _by_turn(messages: Sequence[Message]) -> Iterator[tuple[int, list[Message]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections.abc import Callable, Mapping, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path

@@ -28,7 +28,7 @@ from assistant.providers import local_server
 from assistant.providers.local_server import Answer, Order
 from assistant.providers.local_tools import (
     TEXT_GRAMMAR,
-    last_id,
+    ids_spoken_of,
     results_since,
     said_by_user,
     tools_text,
@@ -327,7 +327,7 @@ class ServedChat(OpenAIChat):
 
         text = said_by_user(messages)
         times = times_in(text, self.times_in) if self.times_in else ()
-        said = Said(text, tuple(times), last_id(messages))
+        said = Said(text, tuple(times), tuple(ids_spoken_of(messages)))
         return tuple(
             ToolCall(new_call_id(), name, json.dumps(arguments, ensure_ascii=False))
             for name, arguments in planned(said, [tool["function"]["name"] for tool in tools])

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import msgspec
 
 from assistant.providers.local_requests import (
+    ALONE,
     BARE_HOUR,
     EVENT_ID,
-    IT,
     MEMO_ID,
     Kind,
     names_clock,
@@ -43,12 +43,14 @@ class Said(msgspec.Struct, frozen=True):
     text: str
     times: tuple[str, ...] = ()
     """The expressions of time in it, but for "now"."""
-    last_id: str = ""
-    """The event or memo that a result named last."""
+    spoken_of: tuple[str, ...] = ()
+    """The ids of events and memos that results named, the last one first."""
 
     @property
     def last(self) -> Kind:
-        return "event" if self.last_id[:1] == "e" else "memo" if self.last_id else ""
+        if not self.spoken_of:
+            return ""
+        return "event" if self.spoken_of[0].startswith("e") else "memo"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ def _list(said: Said) -> Sequence[Arguments]:
 
 
 def _update(said: Said) -> Sequence[Arguments]:
-    event = _which(said, EVENT_ID)
+    event = _which(said, EVENT_ID, "e")
     changes = _changes(said)
     return [{"id": event, **changes, "scope": _scope(said, event)}] if event and changes else []
 
@@ -122,27 +124,31 @@ def _changes(said: Said) -> Arguments:
 
 
 def _cancel(said: Said) -> Sequence[Arguments]:
-    event = _which(said, EVENT_ID)
+    event = _which(said, EVENT_ID, "e")
     return [{"id": event, "scope": _scope(said, event)}] if event else []
 
 
 def _update_memo(said: Said) -> Sequence[Arguments]:
-    memo = _which(said, MEMO_ID)
+    memo = _which(said, MEMO_ID, "m")
     return [{"id": memo, "text": said.names[-1]}] if memo and said.names else []
 
 
 def _delete_memo(said: Said) -> Sequence[Arguments]:
-    memo = _which(said, MEMO_ID)
+    memo = _which(said, MEMO_ID, "m")
     return [{"id": memo}] if memo else []
 
 
-def _which(said: Said, ids: re.Pattern[str]) -> str:
-    """The id that was said; else the entry spoken of last where no other is named."""
+def _which(said: Said, ids: re.Pattern[str], letter: str) -> str:
+    """The id that was said; else the entry spoken of last where no other is named.
+
+    `letter` is what the ids begin with.
+    """
     by_id = ids.search(said.text)
     if by_id:
         return by_id[0]
-    if said.last_id and (IT.search(said.text) or not said.names):
-        return said.last_id
+    last = next((one for one in said.spoken_of if one.startswith(letter)), "")
+    if last and (ALONE.search(said.text) or not said.names):
+        return last
     return said.names[0] if said.names else ""
 
 

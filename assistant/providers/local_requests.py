@@ -48,10 +48,10 @@ def _about_past_talk(said: str) -> str:
 
 def _about_memos(said: str, times: Sequence[str], last: Kind) -> str:
     by_name = bool(_MEMO.search(said) or MEMO_ID.search(said))
-    if by_name or (last == "memo" and IT.search(said)):
+    if by_name or (last == "memo" and _IT.search(said)):
         if _CANCEL.search(said):
             return "delete_memo"
-        if _CHANGE.search(said):
+        if _CHANGE.search(said) and (by_name or not names_clock(times)):
             return "update_memo"
     if by_name and _OWN.search(said) and (_QUESTION.search(said) or _FIND.search(said)):
         return "search_memos"
@@ -285,10 +285,12 @@ _REMIND = pattern(
 )
 
 #: An event or a memo that the message itself does not name.
-IT = pattern(
+_IT = pattern(
     r"\b(?:it|that|this|them|that one|this one|the (?:first|second|last|other) one)\b",
     "它|这个|那个|这条|那条",
 )
+#: What stands for an entry without its name beside it, as 那个 may not.
+ALONE = pattern(r"\b(?:it|them|(?:that|this|the first|the last) one)\b", "它")
 EVENT_ID = pattern(r"\be(?=[a-z0-9]*[0-9])[a-z0-9]{4}(?:@[0-9t-]+)?\b")
 MEMO_ID = pattern(r"\bm(?=[a-z0-9]*[0-9])[a-z0-9]{3,6}\b")
 

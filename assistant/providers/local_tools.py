@@ -61,15 +61,14 @@ def results_since(messages: Sequence[Message]) -> Sequence[Message]:
     return [one for one in messages[own[-1] + 1 if own else 0 :] if one.role == "tool"]
 
 
-def last_id(messages: Sequence[Message]) -> str:
-    """The id of the one event or memo that a result named last; empty where none did."""
+def ids_spoken_of(messages: Sequence[Message]) -> Sequence[str]:
+    """The ids of events and memos that results named alone, the last one first."""
+    found: dict[str, None] = {}
     for message in reversed(messages):
-        if message.role != "tool":
-            continue
-        ids: set[str] = {found[1] or found[2] for found in _ID.finditer(message.text)}
-        if len(ids) == 1:
-            return ids.pop()
-    return ""
+        if message.role == "tool":
+            ids = {one[1] or one[2] for one in _ID.finditer(message.text)}
+            found |= dict.fromkeys(ids if len(ids) == 1 else ())
+    return list(found)
 
 
 _ID = re.compile(r"with the id ([em][a-z0-9@t-]+):|^([em][a-z0-9@t-]+) · ", re.MULTILINE)

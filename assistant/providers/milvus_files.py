@@ -58,6 +58,11 @@ def index_holding(path: Path, words: str) -> list[str]:
     return sorted(held)
 
 
+def holds(text: str, words: str) -> bool:
+    """Whether a text holds these words, as `index_holding` looks for them."""
+    return _folded(words) in _folded(text)
+
+
 def aside(path: Path) -> list[Path]:
     """What stands beside the folder under its name: set aside, or left of one that was discarded.
 

@@ -102,6 +102,14 @@ class MilvusHome:
         remove_aside(self._path)
         return done
 
+    def holding(self, words: str) -> Sequence[str]:
+        from assistant.providers.milvus_files import holds, index_holding
+
+        if self._uri is None:
+            return index_holding(self._path, words)
+        rows = self.stored(None).rows
+        return [f"row {row.id}" for row in rows if holds(f"{row.user}\n{row.assistant}", words)]
+
     @property
     def in_use(self) -> bool:
         from assistant.providers.milvus_embedded import is_locked

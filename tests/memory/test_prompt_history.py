@@ -79,21 +79,21 @@ import sys
 from prompt_toolkit.history import FileHistory
 history = FileHistory(sys.argv[1])
 print("begun", flush=True)
-for number in range(3_000):
+for number in range(800):
     history.store_string(f"line {number}")
 """
 
 
 def test_what_other_terminals_write_meanwhile_is_not_lost(path: Path) -> None:
     history = FileHistory(str(path))
-    for number in range(200):
+    for number in range(60):
         history.store_string(f"quagga {number}")
     process = subprocess.Popen(
         [sys.executable, "-c", TYPE, str(path)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     process.stdout.readline()
-    for number in range(200):
+    for number in range(60):
         erase(path, f"quagga {number}")
     process.communicate(timeout=60)
-    assert sorted(typed(path)) == sorted(f"line {number}" for number in range(3_000))
+    assert sorted(typed(path)) == sorted(f"line {number}" for number in range(800))

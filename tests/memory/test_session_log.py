@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.errors import SessionChanged, SessionUnreadable
+from assistant.errors import SessionChanged, SessionError, SessionUnreadable
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.session_log import (
     FailureRecord,
@@ -239,6 +239,17 @@ def test_a_full_disk_keeps_the_records_waiting(tmp_path: Path) -> None:
     log.append(user("b", 2))
     assert log.failure == "No space left on device"
     assert log.waiting == 2
+    log.close()
+
+
+def test_what_is_to_be_written_at_once_never_waits(tmp_path: Path) -> None:
+    (tmp_path / "s1.jsonl").symlink_to("/dev/full")
+    log = SessionLog(tmp_path / "s1.jsonl")
+    for waiting in (0, 1):
+        with pytest.raises(SessionError, match="No space left on device"):
+            log.append(user("at once"), at_once=True)
+        assert log.waiting == waiting
+        log.append(user("can wait"))
     log.close()
 
 

@@ -72,10 +72,9 @@ def test_what_is_erased_is_nowhere_in_the_file(path: Path, dimension: int) -> No
     cache.close()
 
 
-@pytest.mark.parametrize("seed", [3, 10])
-def test_nor_where_sqlite_moved_it_about(path: Path, seed: int) -> None:
-    """What happens in years; with these seeds copies stay in gaps between the rows."""
-    chance = random.Random(seed)
+def test_nor_where_sqlite_moved_it_about(path: Path) -> None:
+    """What happens in years; with this seed SQLite alone leaves a copy in a gap between rows."""
+    chance = random.Random(3)
     alive: dict[str, np.ndarray] = {}
     dead: list[np.ndarray] = []
     for step in range(120):

@@ -20,8 +20,8 @@ def times_of(said: str) -> tuple[str, ...]:
     return tuple(times_in(said, Times(lambda: NOW).expressions))
 
 
-def calls(said: str, last_id: str = "") -> list[tuple[str, Mapping[str, str | int | None]]]:
-    return list(planned(Said(said, times_of(said), last_id), TOOLS))
+def calls(said: str, spoken_of: str = "") -> list[tuple[str, Mapping[str, str | int | None]]]:
+    return list(planned(Said(said, times_of(said), tuple(spoken_of.split())), TOOLS))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,12 @@ def test_two_appointments_are_two_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "last_id", "arguments"),
+    ("said", "spoken_of", "arguments"),
     [
         ("把它改到四点", "ek3f9", {"id": "ek3f9", "start": "四点"}),
+        ("把它改到四点", "m4x2 ek3f9", {"id": "ek3f9", "start": "四点"}),
+        ("把那个牙医推迟到四点", "m4x2 ek3f9", {"id": "牙医", "start": "四点"}),
+        ("Move it to 4pm, the vet is closed", "ek3f9", {"id": "ek3f9", "start": "4pm"}),
         ("make it 4pm", "ek3f9", {"id": "ek3f9", "start": "4pm"}),
         ("把产品评审改到四点", "", {"id": "产品评审", "start": "四点"}),
         ("把产品评审改到四点", "ezzz9", {"id": "产品评审", "start": "四点"}),
@@ -87,13 +90,13 @@ def test_two_appointments_are_two_calls() -> None:
     ],
 )
 def test_an_event_is_changed_by_its_id_its_words_or_as_the_last_one(
-    said: str, last_id: str, arguments: Mapping[str, object]
+    said: str, spoken_of: str, arguments: Mapping[str, object]
 ) -> None:
-    assert calls(said, last_id) == [("update_event", arguments)]
+    assert calls(said, spoken_of) == [("update_event", arguments)]
 
 
 @pytest.mark.parametrize(
-    ("said", "last_id", "call"),
+    ("said", "spoken_of", "call"),
     [
         ("cancel the dentist", "", ("cancel_event", {"id": "dentist"})),
         ("取消周五的面试", "", ("cancel_event", {"id": "面试"})),
@@ -124,9 +127,9 @@ def test_an_event_is_changed_by_its_id_its_words_or_as_the_last_one(
     ],
 )
 def test_the_other_tools_get_what_was_said(
-    said: str, last_id: str, call: tuple[str, Mapping[str, object]]
+    said: str, spoken_of: str, call: tuple[str, Mapping[str, object]]
 ) -> None:
-    assert calls(said, last_id) == [call]
+    assert calls(said, spoken_of) == [call]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from assistant.memory.background import recalled_block, time_note
 from assistant.messages import ImagePart, ImageUrl, Message, TextPart, ToolCall
 from assistant.prompt import ToolSchema
 from assistant.providers.local_tools import (
-    last_id,
+    ids_spoken_of,
     results_since,
     said_by_user,
     tools_text,
@@ -99,16 +99,21 @@ def test_the_results_are_those_behind_the_last_message() -> None:
 @pytest.mark.parametrize(
     ("results", "found"),
     [
-        (["Created, with the id ek3f9: Review"], "ek3f9"),
-        (["Created, with the id ek3f9: Review", "No memo fits."], "ek3f9"),
-        (["Created, with the id ek3f9: Review", "2 events:\ne1 · A\ne2 · B"], "ek3f9"),
-        (["1 event:\newait@2026-12-01 · Review"], "ewait@2026-12-01"),
-        (["Saved, with the id m4x2: the door · e1 · x"], "m4x2"),
-        (["No events."], ""),
-        ([], ""),
+        (["Created, with the id ek3f9: Review"], ["ek3f9"]),
+        (["Created, with the id ek3f9: Review", "No memo fits."], ["ek3f9"]),
+        (["Created, with the id ek3f9: Review", "2 events:\ne1 · A\ne2 · B"], ["ek3f9"]),
+        (["1 event:\newait@2026-12-01 · Review"], ["ewait@2026-12-01"]),
+        (
+            ["Created, with the id ek3f9: A", "Saved, with the id m4x2: B · e1 · x"],
+            ["m4x2", "ek3f9"],
+        ),
+        (["No events."], []),
+        ([], []),
     ],
 )
-def test_what_was_spoken_of_last_is_the_one_entry_a_result_named(
-    results: list[str], found: str
+def test_what_was_spoken_of_is_what_results_named_alone(
+    results: list[str], found: list[str]
 ) -> None:
-    assert last_id([ASKED, CALLING, *(Message("tool", one) for one in results), ASKED]) == found
+    told = [ASKED, CALLING, *(Message("tool", one) for one in results), ASKED]
+
+    assert ids_spoken_of(told) == found
