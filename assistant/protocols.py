@@ -404,6 +404,9 @@ class MemoStore(Protocol):
         the file holds it until it is erased.
         """
 
+    def deleted_in(self) -> Mapping[str, str]:
+        """By id of those that were deleted: the turn in which each was made."""
+
 
 class FactProposal(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was learnt from a conversation and waits for the user's word."""

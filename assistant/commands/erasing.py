@@ -177,7 +177,10 @@ def _asked(context: CommandContext, wish: Wish) -> Output:
     lines = [*map(event_line, made.events), *(f"memo: {one.text}" for one in made.memos)]
 
     def with_them() -> Output:
-        more = Wish(events={one.id for one in made.events}, memos={one.id for one in made.memos})
+        more = Wish(
+            events={one.id.partition("@")[0] for one in made.events},
+            memos={one.id for one in made.memos},
+        )
         wish.add(more)
         return _asked_about_exports(context, wish)
 

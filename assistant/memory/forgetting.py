@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -168,23 +168,10 @@ class Forgetting:
 
     def made_in(self, wish: Wish) -> Made:
         """Events and memos made in the turns that go."""
-
-        def gone(source: str) -> bool:
-            session, _, turn = source.rpartition(".")
-            turns = wish.turns.get(session, ())
-            return session in wish.sessions or (turn.isdigit() and int(turn) in turns)
-
+        events, memos = self._stores.calendar.all(), self._stores.memos.search(most=ALL)
         return Made(
-            [
-                one
-                for one in self._stores.calendar.all()
-                if one.source and gone(one.source) and one.id not in wish.events
-            ],
-            [
-                one
-                for one in self._stores.memos.search(most=ALL)
-                if one.source and gone(one.source) and one.id not in wish.memos
-            ],
+            [one for one in events if _goes(wish, one.source) and one.id not in wish.events],
+            [one for one in memos if _goes(wish, one.source) and one.id not in wish.memos],
         )
 
     def exported(self, wish: Wish) -> Sequence[str]:
@@ -203,6 +190,7 @@ class Forgetting:
             messages.setdefault(name, set()).update(ids)
         typed, texts = set(wish.typed), set[str]()
         changed: dict[str, set[int]] = {}
+        unsaid: set[str] = set()
         for name in {*turns, *messages, *wish.sessions}:
             for turn, told in _by_turn(self._messages(name)):
                 whole = name in wish.sessions or turn in turns.get(name, ())
@@ -212,8 +200,13 @@ class Forgetting:
                     texts |= _embedded(name, told)
                 if going and not whole:
                     changed.setdefault(name, set()).add(turn)
-        said = self._stores.memos.texts() if wish.memos else {}
-        texts |= {text_digest(text) for one in wish.memos for text in said.get(one, ())}
+                if any(one.role == "user" for one in going):
+                    unsaid.add(f"{name}.{turn}")
+        # Nobody would miss a memo that was deleted; its text is there still.
+        deleted = self._stores.memos.deleted_in().items()
+        memos = wish.memos | {one for one, source in deleted if _goes(wish, source)}
+        said = self._stores.memos.texts() if memos else {}
+        texts |= {text_digest(text) for one in memos for text in said.get(one, ())}
         return Erasure(
             id=self._new_id(),
             ts=self._clock(),
@@ -223,15 +216,20 @@ class Forgetting:
             titles=tuple(sorted(wish.titles)),
             lines={name: tuple(sorted(one)) for name, one in wish.lines.items()},
             sessions=tuple(sorted(wish.sessions)),
-            facts=tuple(sorted(wish.facts)),
+            facts=tuple(sorted(wish.facts | self._learnt_from(unsaid))),
             proposals=tuple(sorted(wish.proposals)),
-            memos=tuple(sorted(wish.memos)),
+            memos=tuple(sorted(memos)),
             events=tuple(sorted(wish.events)),
             typed=tuple(sorted(typed)),
             texts=tuple(sorted(texts)),
             exports=tuple(sorted(wish.exports)),
             everything=wish.everything,
         )
+
+    def _learnt_from(self, turns: Collection[str]) -> set[str]:
+        """Facts that have no other source than what the user said in these turns."""
+        facts = self._stores.facts.history() if turns else ()
+        return {one.id for one in facts if one.sources and set(one.sources) <= set(turns)}
 
     # --- where words stand ----------------------------------------------------------------------
 
@@ -278,6 +276,13 @@ class Forgetting:
 
     def _messages(self, session_id: str) -> Sequence[Message]:
         return [one for one in self._store.records(session_id) if isinstance(one, Message)]
+
+
+def _goes(wish: Wish, source: str) -> bool:
+    """Whether a turn, `<session>.<turn>`, goes."""
+    session, _, turn = source.rpartition(".")
+    turns = wish.turns.get(session, ())
+    return session in wish.sessions or (turn.isdecimal() and int(turn) in turns)
 
 
 def _short(path: Path, home: Path) -> str:

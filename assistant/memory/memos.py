@@ -142,6 +142,14 @@ class Memos:
             self._catch_up()
             return self._known(memo_id)
 
+    def deleted_in(self) -> Mapping[str, str]:
+        """As MemoStore says."""
+        with self._lock:
+            self._catch_up()
+            there = set(self._memos)
+        saved = (one for one in self._log.records() if isinstance(one, MemoSaved))
+        return {one.id: one.source for one in saved if one.id not in there}
+
     def texts(self) -> Mapping[str, Sequence[str]]:
         """As MemoStore says."""
         texts: dict[str, list[str]] = {}

@@ -17,9 +17,7 @@ group = ToolGroup("Memos")
 
 MemoId = Annotated[str, Meta(description="id as search_memos gives it, or words of it")]
 Tags = Annotated[tuple[str, ...], Meta(description="words to file it under")]
-FirstDay = Annotated[
-    str, Meta(description="written on this day; with `to`: from it on")
-]
+FirstDay = Annotated[str, Meta(description="written on this day; with `to`: from it on")]
 LastDay = Annotated[str, Meta(description="written until this day")]
 
 #: Characters of a memo in a line about it.

@@ -16,9 +16,7 @@ group = ToolGroup("Recall")
 def recall(
     context: ToolContext,
     question: Annotated[str, Meta(description="what to look for")],
-    from_: Annotated[
-        str, Meta(description="said on this day; with `to`: from it on")
-    ] = "",
+    from_: Annotated[str, Meta(description="said on this day; with `to`: from it on")] = "",
     to: Annotated[str, Meta(description="said until this day")] = "",
     source: str = "",
 ) -> ToolResult:
