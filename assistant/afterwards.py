@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,8 +54,11 @@ class Afterwards:
     title_prompt: str
     plans_ahead: bool
     """Whether older turns are summarized in the background."""
+    finish_erasing: Callable[[], str]
+    """Goes on with an erase that another terminal could not finish, and says what came of it."""
 
     def take(self, session: Session, turn: Turn) -> None:
+        self.worker.submit("finish an erase", self._finish_erasing)
         for number in (session.turn_before(turn.question.turn), turn.question.turn):
             # The one before, too, when it got no reply: nothing was handed over then.
             exchange = session.exchange(number)
@@ -88,6 +91,10 @@ class Afterwards:
         if plan is not None:
             self.worker.submit("summarize older turns", lambda: self._compact(session, plan))
         self.learner.go_on()
+
+    def _finish_erasing(self) -> None:
+        if sentence := self.finish_erasing():
+            self.asides.say(sentence)
 
     def _compact(self, session: Session, plan: CompactionPlan) -> None:
         try:

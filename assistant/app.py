@@ -151,6 +151,7 @@ class App:
     private: bool
     """Whether nothing of this run is kept."""
     _remembered: str | None = None
+    _told_of_erasing: str = ""
 
     def context(self, session: Session) -> CommandContext:
         """What the slash commands work on, beginning with this session."""
@@ -203,7 +204,7 @@ class App:
         from assistant.memory.entry_eraser import fact_eraser, memo_eraser
         from assistant.memory.exports import ExportFiles
         from assistant.memory.index_eraser import IndexEraser
-        from assistant.memory.plain_files import LeftOvers, WordlessFiles
+        from assistant.memory.plain_files import LeftOvers, MendedCopies, WordlessFiles
         from assistant.memory.promises import PromiseEraser
         from assistant.memory.prompt_history import PromptHistoryEraser
         from assistant.memory.session_files import SessionFiles
@@ -221,6 +222,7 @@ class App:
             IndexEraser(self.indexer, self.index_home, self.store),
             VectorEraser(data / "vectors.sqlite3"),
             ExportFiles(data / "exports.json"),
+            MendedCopies(data / "before-doctor"),
             LeftOvers(
                 data,
                 self.settings.home / "config",
@@ -246,9 +248,17 @@ class App:
         )
 
     def finish_erasing(self, say: Callable[[str], None] = lambda text: None) -> str:
-        """Go on with an erase that was broken off; what came of it in a sentence, "" for none."""
-        if not self._erasing.exists():
+        """Go on with an erase that was broken off; what came of it in a sentence, "" for none.
+
+        The same sentence is told once.
+        """
+        told = self._finished_erase(say) if self._erasing.exists() else ""
+        if told == self._told_of_erasing:
             return ""
+        self._told_of_erasing = told
+        return told
+
+    def _finished_erase(self, say: Callable[[str], None]) -> str:
         try:
             receipt = self.eraser().finish(say)
         except EraseBusy:
@@ -467,10 +477,11 @@ def build_app(
         title_by,
         read_prompt(settings.home, "title"),
         plans_ahead=not one_shot,
+        finish_erasing=lambda: app.finish_erasing(),
     )
     pipeline.hand_over = afterwards.take
     log_to(None if private else data / "logs" / "assistant.log")
-    return App(
+    app = App(
         settings=settings,
         store=store,
         worker=worker,
@@ -488,6 +499,7 @@ def build_app(
         terminal=terminal_key(environment),
         private=private,
     )
+    return app
 
 
 def _chat_model(

@@ -131,7 +131,7 @@ def test_a_deleted_session_is_not_recalled(start: Start) -> None:
     first = app.store.create()
     say(app, first, "My sister Anna is allergic to peanuts.")
     first.close()
-    app.store.delete(first.id)
+    app.store.rewrite(first.id, lambda data: None)
     turn = say(app, app.store.create(), "What is my sister Anna allergic to?")
     assert recalled(turn) == []
 

@@ -154,7 +154,8 @@ def _named(day: str) -> str:
     return day
 
 
-def _session(context: CommandContext, words: str) -> Output:
+def session_erased(context: CommandContext, words: str) -> Output:
+    """Erase a whole session, which `words` name."""
     if not words:
         raise UsageError("Which session?")
     return _asked(context, Wish(sessions={context.store.find(words, whole_title=True).id}))
@@ -333,7 +334,7 @@ _FORMS: dict[str, Callable[[CommandContext, str], Output]] = {
     "about": _about,
     "since": _since,
     "before": _before,
-    "session": _session,
+    "session": session_erased,
     "everything": _everything,
     "verify": _verify,
     "resume": resume,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from assistant.commands.context import CommandContext
 from assistant.commands.exports import export
 from assistant.commands.outputs import (
-    Confirm,
     Output,
     Table,
     Text,
@@ -126,27 +125,10 @@ def _rename(context: CommandContext, title: str) -> Output:
 
 
 def _delete(context: CommandContext, reference: str) -> Output:
-    if not reference:
-        raise UsageError("Which session?")
-    info = context.store.find(reference, whole_title=True)
+    """As /forget session: what is deleted leaves nothing behind."""
+    from assistant.commands.erasing import session_erased
 
-    def delete() -> Output:
-        at_hand = context.session
-        ours = info.id == at_hand.id and not at_hand.read_only
-        if not ours:
-            # First, since another terminal may hold it.
-            context.store.delete(info.id)
-        if info.id == at_hand.id:
-            context.switch_to(context.store.create(private=at_hand.private))
-        if ours:
-            context.store.delete(info.id)
-        context.indexer.refresh()
-        return Text(f"Deleted: {info.id}. It can't be brought back.")
-
-    return Confirm(
-        f"Delete “{info.title or info.id}” with its {count_text(info.turns, 'turn')} for good?",
-        delete,
-    )
+    return session_erased(context, reference)
 
 
 def fork_session(context: CommandContext, turn: str) -> Output:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from assistant.errors import AssistantError, EraseBusy, EraseStopped
+from assistant.memory.erasures import sessions_of
 from assistant.memory.files import make_folder, write_atomically
 from assistant.protocols import Erasable, Erasure, Match
 
@@ -155,15 +156,7 @@ class Eraser:
         return receipt
 
     def _touched(self, erasure: Erasure) -> Collection[str]:
-        if erasure.everything:
-            return self._all_sessions()
-        return {
-            *erasure.turns,
-            *erasure.messages,
-            *erasure.titles,
-            *erasure.lines,
-            *erasure.sessions,
-        }
+        return self._all_sessions() if erasure.everything else sessions_of(erasure)
 
     # --- what is kept meanwhile -----------------------------------------------------------------
 

@@ -22,6 +22,17 @@ def goes(erasure: Erasure, source: str) -> bool:
     )
 
 
+def sessions_of(erasure: Erasure) -> set[str]:
+    """The sessions that lose something."""
+    return {
+        *erasure.turns,
+        *erasure.messages,
+        *erasure.titles,
+        *erasure.lines,
+        *erasure.sessions,
+    }
+
+
 def sources(erasure: Erasure) -> set[str]:
     """The turns that are named one by one, each `<session>.<turn>`."""
     return {f"{session}.{turn}" for session, turns in erasure.turns.items() for turn in turns}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from assistant.memory.erasures import remove_file
+from assistant.memory.erasures import remove_file, sessions_of, sync_folder
 from assistant.memory.last_sessions import LastSessions
 from assistant.memory.shared_file import not_saved
 from assistant.protocols import Erasure, Match
@@ -158,6 +158,41 @@ class LeftOvers:
             return self._now() - path.stat().st_mtime < STALE
         except OSError:
             return False
+
+
+class MendedCopies:
+    """An `Erasable` over the copies of session files that were made before one was mended.
+
+    All those of a session that loses something go: they are as they were before.
+    """
+
+    name = "copies of mended files"
+    files = ("data/before-doctor/*",)
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def matches(self, erasure: Erasure) -> Sequence[Match]:
+        return [Match("copy", path.name) for path in self._going(erasure)]
+
+    def erase(self, erasure: Erasure, say: Callable[[str], None]) -> None:
+        for path in self._going(erasure):
+            remove_file(path)
+        sync_folder(self._folder)
+
+    def count(self, erasure: Erasure) -> int:
+        return len(self._going(erasure))
+
+    def left(self, erasure: Erasure) -> str:
+        return ""
+
+    def _going(self, erasure: Erasure) -> Sequence[Path]:
+        sessions = sessions_of(erasure)
+        return sorted(
+            path
+            for path in self._folder.glob("*")
+            if erasure.everything or path.name.partition(".")[0] in sessions
+        )
 
 
 def _lives(pid: int) -> bool:

@@ -123,7 +123,9 @@ class PromiseEraser:
 
 
 def _goes(promise: Promise, erasure: Erasure) -> bool:
-    return erasure.everything or goes(erasure, f"{promise.session}.{promise.turn}")
+    if erasure.everything or promise.turn in erasure.changed.get(promise.session, ()):
+        return True
+    return goes(erasure, f"{promise.session}.{promise.turn}")
 
 
 def _read(path: Path) -> list[Promise]:

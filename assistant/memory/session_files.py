@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from assistant.errors import SessionInUse, SessionUnreadable
-from assistant.memory.erasures import remove_file
+from assistant.memory.erasures import remove_file, sessions_of
 from assistant.memory.log_eraser import FORGOTTEN, LogErasure, changes_for, require_known, without
 from assistant.memory.log_lines import log_lines
 from assistant.memory.log_words import Finding, Phrase, found_in, line_match
@@ -192,14 +192,7 @@ class SessionFiles:
 
 
 def _named(erasure: Erasure) -> set[str]:
-    named = {
-        *erasure.turns,
-        *erasure.messages,
-        *erasure.titles,
-        *erasure.lines,
-        *erasure.sessions,
-    }
-    return {one for one in named if SESSION_ID.fullmatch(one)}
+    return {one for one in sessions_of(erasure) if SESSION_ID.fullmatch(one)}
 
 
 def _goes_whole(erasure: Erasure, session_id: str) -> bool:

@@ -344,23 +344,6 @@ class SessionStore:
         finally:
             session.close()
 
-    def delete(self, session_id: str) -> None:
-        """Remove a session's files. Raises SessionInUse when another process has it open."""
-        self._require(session_id)
-        release = self._claimed(session_id)
-        try:
-            self._path(session_id).unlink()
-            self._part_path(session_id).unlink(missing_ok=True)
-            # While it is still ours: once it is free, another process may hold the same file.
-            self._lock_path(session_id).unlink(missing_ok=True)
-        except OSError as error:
-            raise SessionError(
-                f"The session {session_id} can't be deleted: {error.strerror}. It is still there."
-            ) from error
-        finally:
-            release()
-        self.list()
-
     @contextlib.contextmanager
     def claimed(self, session_ids: Iterable[str]) -> Iterator[None]:
         """Keep other processes out of several sessions while the block lasts: `rewrite` works.

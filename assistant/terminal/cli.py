@@ -239,10 +239,11 @@ def delete_session(
     session: Annotated[str, typer.Argument(help="Id, its start, or title.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a session for good."""
-    from assistant.terminal import session_commands
+    """Delete a session for good, as `forget session` does."""
+    from assistant.terminal import forget_command
 
-    _finish(lambda: session_commands.delete(session, yes))
+    answers = forget_command.Answers(yes)
+    _finish(lambda: forget_command.erase(["session", session], None, answers))
 
 
 @index.command("status")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from assistant.commands.exports import export_path, write_export
-from assistant.commands.outputs import Transcript, count_text
+from assistant.commands.outputs import Transcript
 from assistant.commands.session import session_table
 from assistant.errors import UsageError
 from assistant.memory.exports import Exports
-from assistant.terminal.command_app import command_app, may_delete
+from assistant.terminal.command_app import command_app
 from assistant.terminal.exit_codes import ExitCode
 
 
@@ -55,14 +55,4 @@ def rename(reference: str, title: str) -> int:
             raise UsageError("A title needs at least one character.")
         app.store.rename(info.id, title)
         screen.say(f"{info.id} is called “{title}” now.")
-    return ExitCode.OK
-
-
-def delete(reference: str, yes: bool) -> int:
-    with command_app() as (app, screen):
-        info = app.store.find(reference, whole_title=True)
-        turns = count_text(info.turns, "turn")
-        if may_delete(screen, f"Delete “{info.title or info.id}” ({turns}) for good?", yes):
-            app.store.delete(info.id)
-            screen.say(f"Deleted: {info.id}.")
     return ExitCode.OK

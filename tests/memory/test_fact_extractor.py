@@ -543,7 +543,8 @@ def test_what_was_erased_while_the_model_wrote_is_not_learnt(
     model.while_answering = exchanges.clear
     erased = exchanges[0]
     left = extractor.extract("s1", (erased,), still_said=lambda one: one in exchanges)
-    assert left.stopped and not facts.history()
+    assert left.stopped
+    assert not facts.history()
     assert facts.extracted("s1") == 0, "nothing of it was looked at"
     model.while_answering = lambda: None
     extractor.extract("s1", (erased,), still_said=lambda one: True)

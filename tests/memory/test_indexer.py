@@ -185,7 +185,7 @@ def test_a_changed_or_deleted_session_is_followed(keeper: Keeper) -> None:
     keeper.talk("one").close()
     keeper.talk("two").close()
     keeper.start()
-    keeper.store.delete("s1")
+    keeper.store.rewrite("s1", lambda data: None)
     keeper.start()
     assert list(keeper.index.stored) == ["s2.1"]
 
@@ -262,7 +262,7 @@ def test_a_session_deleted_meanwhile_is_gone_before_the_index_is_searched_again(
     keeper.talk("one").close()
     keeper.talk("two").close()
     keeper.start()
-    keeper.store.delete("s1")
+    keeper.store.rewrite("s1", lambda data: None)
     keeper.indexer.refresh()
     assert keeper.indexer.searchable(0) is None
     keeper.work()
@@ -598,7 +598,7 @@ def test_a_session_deleted_elsewhere_is_noticed(keeper: Keeper) -> None:
     keeper.talk("one").close()
     keeper.talk("two").close()
     keeper.start()
-    keeper.store.delete("s1")
+    keeper.store.rewrite("s1", lambda data: None)
     keeper.say_elsewhere("three")
     assert keeper.indexer.searchable(0) is None
     keeper.work()
@@ -610,7 +610,7 @@ def test_a_change_at_the_very_end_of_catching_up_is_not_missed(keeper: Keeper) -
     keeper.talk("two").close()
 
     def change() -> None:
-        keeper.store.delete("s1")
+        keeper.store.rewrite("s1", lambda data: None)
         keeper.indexer.refresh()
 
     keeper.place.index = Hooked("newest", change)

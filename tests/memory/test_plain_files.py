@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from assistant.memory.last_sessions import LastSessions
-from assistant.memory.plain_files import STALE, LeftOvers, WordlessFiles
+from assistant.memory.plain_files import STALE, LeftOvers, MendedCopies, WordlessFiles
 from tests.memory.test_erasables import erasure, quiet
 
 
@@ -109,3 +109,17 @@ def test_what_was_written_beside_a_linked_file_goes(data: Path, tmp_path: Path) 
     (elsewhere / ".other.ics.999999999.tmp").touch()
     left_overs(data, 0.0, data / "calendar.ics").erase(erasure(), quiet)
     assert names(elsewhere) == [".other.ics.999999999.tmp"]
+
+
+def test_copies_of_a_session_go_with_what_is_erased_of_it(data: Path) -> None:
+    copies = data / "before-doctor"
+    copies.mkdir()
+    for name in ("s1.jsonl.before-1", "s1.jsonl.before-1-2", "s2.jsonl.before-1"):
+        (copies / name).write_text("what was said")
+    store, wanted = MendedCopies(copies), erasure(turns={"s1": [3]})
+    assert [one.id for one in store.matches(wanted)] == ["s1.jsonl.before-1", "s1.jsonl.before-1-2"]
+    store.erase(wanted, quiet)
+    assert (store.count(wanted), names(copies)) == (0, ["s2.jsonl.before-1"])
+    store.erase(erasure(everything=True), quiet)
+    assert names(copies) == []
+    MendedCopies(data / "none").erase(wanted, quiet)

@@ -156,7 +156,7 @@ def test_what_is_no_session_is_not_found(three: SessionStore, reference: str) ->
     with pytest.raises(SessionNotFound):
         three.open(reference)
     with pytest.raises(SessionNotFound):
-        three.delete(reference)
+        three.rewrite(reference, removed)
 
 
 # --- listing ------------------------------------------------------------------------------------
@@ -220,14 +220,19 @@ def test_a_closed_session_takes_no_late_title(store: SessionStore, home: Path) -
 def test_rename_and_delete_from_outside(three: SessionStore, home: Path) -> None:
     three.rename("s1", "Osaka")
     assert three.find("Osaka").id == "s1"
-    three.delete("s1")
+    three.rewrite("s1", removed)
     assert [path.name for path in home.rglob("s1*")] == []
+    three.list()
     assert b"Osaka" not in (home / "data" / "sessions.json").read_bytes()
     with pytest.raises(SessionNotFound):
         three.find("Osaka")
 
 
 # --- one writer ---------------------------------------------------------------------------------
+
+
+def removed(data: bytes) -> None:
+    """What `rewrite` takes for a file that goes."""
 
 
 def other(home: Path) -> SessionStore:
@@ -237,7 +242,7 @@ def other(home: Path) -> SessionStore:
 def test_a_second_writer_is_told(store: SessionStore, home: Path) -> None:
     session_id = talk(store, ("a", "b"))
     session = store.open(session_id)
-    for attempt in (other(home).open, other(home).delete):
+    for attempt in (other(home).open, lambda one: other(home).rewrite(one, removed)):
         with pytest.raises(SessionInUse, match="open in another terminal") as caught:
             attempt(session_id)
         assert caught.value.session_id == session_id

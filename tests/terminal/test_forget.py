@@ -37,7 +37,9 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Endpoint]:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         monkeypatch.setenv("MODEL_NAME", "scripted")
         (home / "config").mkdir(parents=True)
-        (home / "config" / "assistant.toml").write_text("[budget]\nhistory = 1500\ntrigger = 1200\n")
+        (home / "config" / "assistant.toml").write_text(
+            "[budget]\nhistory = 1500\ntrigger = 1200\n"
+        )
         yield endpoint
 
 
