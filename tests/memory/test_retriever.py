@@ -146,7 +146,7 @@ def test_days_named_in_the_question_are_told(memory: Memory) -> None:
 def test_a_deleted_session_is_not_brought_up_even_while_the_index_has_it(memory: Memory) -> None:
     memory.talk(PEANUTS).close()
     memory.start()
-    memory.store.delete("s1")
+    memory.store.rewrite("s1", lambda data: None)
     assert "s1.1" in memory.place.index.stored
     assert memory.found("What is my sister Anna allergic to?") == []
 

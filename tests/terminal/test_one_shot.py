@@ -207,8 +207,8 @@ def test_sessions_list_show_rename_delete(endpoint: Endpoint) -> None:
     assert "is called “Perú” now" in run("sessions", "rename", "capital", "Perú").stderr
     refused = run("sessions", "delete", "Perú")
     assert refused.returncode == 2
-    assert "needs --yes. Nothing was deleted." in refused.stderr
-    assert "Deleted:" in run("sessions", "delete", "--yes", "Perú").stderr
+    assert "needs --yes. Nothing was erased." in refused.stderr
+    assert "nothing left" in run("sessions", "delete", "--yes", "Perú").stdout
     assert "no sessions yet" in run("sessions", "list").stdout
 
 
