@@ -22,7 +22,7 @@ from assistant.errors import (
     ChatModelError,
     EraseBusy,
     EraseError,
-    SessionInUse,
+    SessionError,
     SessionNotFound,
 )
 from assistant.learning import Learner
@@ -263,7 +263,7 @@ class App:
             receipt = self.eraser().finish(say)
         except EraseBusy:
             return ""  # it is not broken off
-        except (EraseError, SessionInUse) as error:
+        except (EraseError, SessionError) as error:
             return f"An erase that was begun is not finished: {error}"
         if receipt is None:
             return (
@@ -281,8 +281,12 @@ class App:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """While the block lasts the worker writes nothing but to the index."""
-        with self.learner.giving_way():
+        """Give what is done in the background a moment to end, before something is erased.
+
+        What takes longer looks before it writes: a summary and a title at their session, which is
+        closed by then, facts and promises at the turns they come from, the indexer at the logs.
+        """
+        with self.pipeline.giving_way():
             self.worker.drain(timeout=RESTING)
             yield
 
@@ -466,7 +470,7 @@ def build_app(
         on=values.memory.learn and not private and not one_shot,
         gives_way=not values.uses_endpoint,
     )
-    promises = Promises(data / "promises.json", store.has_turn)
+    promises = Promises(data / "promises.json", store.has_turn, store.has_message)
     afterwards = Afterwards(
         pipeline,
         worker,
@@ -759,6 +763,14 @@ class _PrivateFile(logging.FileHandler):
         except OSError:
             return
         super().emit(record)
+
+    def close(self) -> None:
+        # What a full disk did not take is not worth an end in errors.
+        with contextlib.suppress(OSError):
+            super().close()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk, as a rule: the conversation hears of it where something is to be saved."""
 
 
 class _Wordless(logging.Formatter):

@@ -468,6 +468,14 @@ class FactStore(Protocol):
     def pending(self) -> Sequence[FactProposal]:
         """What waits for the user's word, in the order it was learnt."""
 
+    def ever_kept(self) -> Sequence[Fact]:
+        """All facts that the file holds, each as often as it is written there, also those that
+        were taken back: they are there until they are erased.
+        """
+
+    def ever_proposed(self) -> Sequence[FactProposal]:
+        """All proposals that the file holds, also those that were decided on."""
+
     def approve(self, proposal_id: str) -> Written[Fact]:
         """Keep what was proposed. Raises NoSuchEntry when nothing with that id waits."""
 
@@ -587,15 +595,6 @@ class Match(msgspec.Struct, frozen=True):
     """What it is called where it stands."""
     text: str = ""
     """Its words, for the user to see; empty where it holds none."""
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where words were found."""
-
-    where: str
-    """File or store, and the entry in it, in words."""
-    match: Match | None = None
-    """What can be erased there; None for what can't be taken apart."""
 
 
 class Erasable(Protocol):

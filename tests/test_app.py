@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.app import App, build_app, read_prompt
+from assistant.app import App, build_app, log_to, read_prompt
 from assistant.errors import ChatModelError, TimedOut
 from assistant.memory.session import Session
 from assistant.messages import Message
@@ -231,3 +232,28 @@ def test_a_prompt_in_the_home_stands_above_the_shipped_one(home: Path) -> None:
     (home / "config" / "prompts" / "system.md").write_text(" Mine. \n")
     assert read_prompt(home, "system") == "Mine."
     assert len(shipped) > 100
+
+
+def test_an_erase_that_can_not_go_on_keeps_nobody_from_starting(app: App) -> None:
+    session = talk(app, "Lovely.", "Kyoto")
+    session.close()
+    path = app.settings.sessions_folder / f"{session.id}.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"v":99,"type":"new"}\n')
+    journal = app.settings.data_folder / "erasing.json"
+    erasure = f'{{"id":"x","ts":"2026-11-30T09:00:00Z","turns":{{"{session.id}":[1]}}}}'
+    journal.write_text(f'{{"stage":"begun","erasure":{erasure}}}')
+    assert "is not finished: Session" in app.finish_erasing()
+    assert journal.exists()
+
+
+def test_a_log_that_can_not_be_written_says_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "assistant.log").symlink_to("/dev/full")
+    log_to(folder / "assistant.log")
+    logging.getLogger("assistant").warning("Something")
+    log_to(None)
+    assert capsys.readouterr() == ("", "")

@@ -26,6 +26,8 @@ class FakeExtractor:
     found: list[Extraction | Exception] = field(default_factory=list)
     shown: list[tuple[str, int]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    meanwhile: Callable[[], None] = lambda: None
+    still_said: list[bool] = field(default_factory=list)
 
     def extract(
         self,
@@ -35,6 +37,8 @@ class FakeExtractor:
         still_said: Callable[[Exchange], bool],
     ) -> Extraction:
         assert all(map(still_said, exchanges))
+        self.meanwhile()
+        self.still_said = [still_said(one) for one in exchanges]
         self.shown.append((session, len(exchanges)))
         found = self.found.pop(0) if self.found else Extraction()
         if isinstance(found, Exception):
@@ -96,6 +100,21 @@ def talked(store: SessionStore, turns: int = 1) -> str:
 
 def fact(fact_id: str, text: str, clock: FakeClock) -> Fact:
     return Fact(fact_id, text, "about", clock())
+
+
+def test_the_extractor_is_told_what_was_erased_or_taken_back_meanwhile(
+    store: SessionStore, learning: Callable[..., Learning]
+) -> None:
+    work = learning()
+    name = talked(store, turns=2)
+    session = store.open(name)
+    work.extractor.meanwhile = lambda: session.go_to(1)
+    work.learner.look_at(name)
+    assert work.extractor.still_said == [True, False]
+    session.close()
+    work.extractor.meanwhile = lambda: store.rewrite(name, lambda data: None)
+    work.learner.look_at(name)
+    assert work.extractor.still_said == [False]
 
 
 def test_what_is_found_is_said(

@@ -89,9 +89,10 @@ class CommandContext:
                     self._read_anew(session)
 
     def _read_anew(self, session: Session) -> None:
-        if self.store.has(session.id):
+        """The session as it is now; a new one where it is gone, or another terminal has it."""
+        try:
             self.session = self.store.open(session.id, read_only=session.read_only)
-        else:
+        except SessionError:
             self.session = self.store.create()
         self.opened(self.session)
 

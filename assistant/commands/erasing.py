@@ -20,7 +20,7 @@ from assistant.commands.outputs import (
 )
 from assistant.errors import EraseStopped, NothingToErase, SessionInUse, UsageError
 from assistant.event_text import event_line
-from assistant.memory.eraser import Found, Receipt
+from assistant.memory.eraser import Eraser, Found, Receipt
 from assistant.memory.forgetting import Candidate, Wish
 from assistant.messages import Role
 from assistant.protocols import Erasure
@@ -235,7 +235,7 @@ def preview_text(found: Sequence[Found]) -> Text:
         kinds = Counter(one.kind for one in store.matches)
         counts = ", ".join(count_text(number, kind) for kind, number in kinds.items())
         lines.append(f"{store.store}: {counts}")
-        said = [f"{one.id}  {excerpt(one.text, EXCERPT)}" for one in store.matches if one.text]
+        said = [f"{one.id}: {excerpt(one.text, EXCERPT)}" for one in store.matches if one.text]
         lines += _listed(said)
     return Text("\n".join(lines))
 
@@ -253,25 +253,30 @@ def _listed(lines: Iterable[str]) -> list[str]:
 def _carried_out(context: CommandContext, erasure: Erasure) -> Work:
     def run(say: Callable[[str], None]) -> Output:
         with context.stepping_aside(erasure):
-            return receipt_table(_erased(context, erasure, say))
+            return receipt_table(erased_when_free(context.eraser, erasure, say))
 
     return Work("Erasing …", run)
 
 
-def _erased(context: CommandContext, erasure: Erasure, say: Callable[[str], None]) -> Receipt:
-    """Erase, as soon as no other terminal has one of the sessions open."""
-    until = time.monotonic() + PATIENCE
+def erased_when_free(
+    eraser: Eraser, erasure: Erasure, say: Callable[[str], None], patience: float = PATIENCE
+) -> Receipt:
+    """Erase, as soon as no other terminal has one of the sessions open.
+
+    Raises SessionInUse when one has after `patience` seconds, and what `Eraser.erase` does.
+    """
+    until = time.monotonic() + patience
     try:
         while True:
             try:
-                return context.eraser.erase(erasure, say)
+                return eraser.erase(erasure, say)
             except SessionInUse as error:
                 if time.monotonic() > until:
                     raise
                 say(f"Waiting: session {error.session_id} is open in another terminal. Close it.")
                 time.sleep(0.5)
     except KeyboardInterrupt:
-        if not context.eraser.unfinished():
+        if not eraser.unfinished():
             raise
         raise EraseStopped(
             "The erase was stopped on its way. The rest is done at the next start, or by "

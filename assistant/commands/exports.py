@@ -38,6 +38,9 @@ def export(context: CommandContext, argument: str) -> Output:
     session = context.session
     if session.private:
         raise UsageError("A private session can't be exported: it leaves no trace.")
+    if session.read_only:
+        # Whoever may write to it may have erased from it since it was read.
+        session = context.store.open(session.id, read_only=True)
     path = export_path(argument, session.id)
     exports = Exports(context.settings.data_folder / "exports.json")
 

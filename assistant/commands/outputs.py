@@ -21,7 +21,10 @@ def local_time(moment: datetime | None) -> str:
 
 def count_text(number: int, thing: str) -> str:
     """`1 turn`, `1,200 turns`."""
-    return f"1 {thing}" if number == 1 else f"{number:,} {thing}s"
+    if number == 1:
+        return f"1 {thing}"
+    ends_in_y = thing.endswith("y") and thing[-2:-1] not in "aeiou"
+    return f"{number:,} {thing[:-1]}ies" if ends_in_y else f"{number:,} {thing}s"
 
 
 def excerpt(text: str, length: int) -> str:

@@ -48,7 +48,8 @@ def files_with(words: str, home: Path, others: Sequence[Path] = ()) -> Iterator[
 
     The columns of compressed files are not unpacked here.
     """
-    wanted = folded(words)
+    # A backslash of theirs is lost as those of the files are.
+    wanted = folded(_unescaped(words))
     if not wanted:
         return
     for path in (*_owned(home), *others):
@@ -78,7 +79,11 @@ def _plain(path: Path, data: bytes) -> str:
         data = _FOLD.sub(b"", data)
     if path.name == "prompt_history":
         data = data.replace(b"\n+", b"\n")
-    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), data.decode("utf-8", "replace"))
+    return _unescaped(data.decode("utf-8", "replace"))
+
+
+def _unescaped(text: str) -> str:
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     # A pair of surrogates is one character.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _BLANK.sub(" ", text).replace("\\", "")

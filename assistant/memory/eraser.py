@@ -173,7 +173,7 @@ class Eraser:
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise EraseStopped(
                 f"{self._journal} can't be read ({error}). It says what an erase that was begun "
-                "still has to do. Nothing else was changed. Erase again, and remove that file."
+                "still has to do. Nothing was changed. Remove that file, and erase again."
             ) from error
 
     def _write(self, stage: Literal["agreed", "begun"], erasure: Erasure) -> None:

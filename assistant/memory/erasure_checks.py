@@ -22,13 +22,13 @@ from assistant.memory.facts import (
     fact_decoder,
 )
 from assistant.memory.files import write_atomically
-from assistant.memory.findings import Copies, Finding, Remedy
+from assistant.memory.findings import Copies, Finding, Remedy, some
 from assistant.memory.index_checks import removal
 from assistant.memory.log_checks import Rewrite
 from assistant.memory.log_eraser import FORGOTTEN
 from assistant.memory.log_lines import LogLine, log_lines
 from assistant.memory.memos import MemoSaved, memo_decoder
-from assistant.memory.promises import Promise
+from assistant.memory.promises import promise_decoder
 from assistant.memory.session_log import (
     UNREADABLE,
     EraseRecord,
@@ -40,8 +40,6 @@ from assistant.protocols import StoredRows
 
 #: Ids that are named of many.
 SHOWN = 5
-
-_promises_decoder = msgspec.json.Decoder(list[Promise])
 
 
 def check_unfinished(data: Path) -> Iterator[Finding]:
@@ -134,7 +132,7 @@ def check_erased_stores(
         if again := sorted(id for id, sources in found.items() if erased.intersection(sources)):
             yield Finding(
                 "problem",
-                f"{name.capitalize()} come from turns that were erased: {_some(again)}. "
+                f"{name.capitalize()} come from turns that were erased: {some(again, SHOWN)}. "
                 "`assistant forget about` and words of theirs erase them.",
             )
     yield from _promise_findings(data / "promises.json", erased)
@@ -195,7 +193,7 @@ def _lines(path: Path) -> list[bytes]:
 
 def _promise_findings(path: Path, erased: Collection[str]) -> Iterator[Finding]:
     try:
-        promises = _promises_decoder.decode(path.read_bytes())
+        promises = promise_decoder.decode(path.read_bytes())
     except (FileNotFoundError, *UNREADABLE):
         return
     stay = [one for one in promises if f"{one.session}.{one.turn}" not in erased]
@@ -220,11 +218,6 @@ def _index_findings(
     if again := sorted(erased.intersection(row.id for row in rows.rows)):
         yield Finding(
             "problem",
-            f"The files of the memory index hold turns that were erased: {_some(again)}.",
+            f"The files of the memory index hold turns that were erased: {some(again, SHOWN)}.",
             removal(discard),
         )
-
-
-def _some(ids: list[str]) -> str:
-    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
-    return f"{', '.join(ids[:SHOWN])}{more}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from assistant.memory.files import write_atomically
@@ -71,6 +73,12 @@ def remove_file(path: Path) -> None:
     except OSError as error:
         raise not_saved(path, error) from error
     sync_folder(place.parent)
+
+
+def temporary_of(path: Path) -> Iterator[Path]:
+    """What processes that are writing a file, or were killed at it, have beside it."""
+    written = re.compile(rf"\.{re.escape(path.name)}\.\d{{1,9}}\.tmp")
+    return (one for one in path.parent.glob(".*.tmp") if written.fullmatch(one.name))
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from assistant.memory.erasures import digest, remove_file, replace_file, sync_folder
+from assistant.memory.erasures import (
+    digest,
+    remove_file,
+    replace_file,
+    sessions_of,
+    sync_folder,
+    temporary_of,
+)
 from assistant.memory.shared_file import unreadable, write_lock
 from assistant.protocols import Erasure, Match
 
@@ -67,6 +74,7 @@ class ExportFiles:
 
     def matches(self, erasure: Erasure) -> Sequence[Match]:
         exported = [Match("exported file", one.path) for one in self._named(erasure)]
+        exported += [Match("left-over file", str(one)) for one in self._left_over(erasure)]
         whole = erasure.everything and self._register.exists()
         return [*exported, Match("file", self._register.name)] if whole else exported
 
@@ -74,6 +82,8 @@ class ExportFiles:
         if not self._register.exists():
             return
         with write_lock(self._register, WHAT):
+            for path in self._left_over(erasure):
+                remove_file(path)
             named = self._named(erasure)
             for one in named:
                 _remove(one)
@@ -105,6 +115,16 @@ class ExportFiles:
             for one in read(self._register)
             if one.path in erasure.exports and one.ts <= erasure.ts
         ]
+
+    def _left_over(self, erasure: Erasure) -> Sequence[Path]:
+        """What killed processes left beside exported files, of sessions that lose something."""
+        sessions = sessions_of(erasure)
+        paths = [
+            Path(one.path)
+            for one in read(self._register)
+            if erasure.everything or one.session in sessions
+        ]
+        return sorted({one for path in paths for one in temporary_of(path)})
 
 
 def read(path: Path) -> Sequence[Export]:

@@ -264,6 +264,15 @@ class Facts:
         with self._reading():
             return [self._proposals[one] for one in self._undecided]
 
+    def ever_kept(self) -> Sequence[Fact]:
+        """As FactStore says."""
+        return [fact for record in self._log.records() for fact in _facts_in(record)]
+
+    def ever_proposed(self) -> Sequence[FactProposal]:
+        """As FactStore says."""
+        with self._reading():
+            return list(self._proposals.values())
+
     def extracted(self, session: str) -> int:
         """The last turn of a session that was searched for facts; 0 for none."""
         with self._reading():
@@ -610,6 +619,16 @@ class _Index:
                 self._on[key].add(one)
             self._same[same_words(fact.text)].append(one)
         self._to_state.clear()
+
+
+def _facts_in(record: FactLogRecord) -> Sequence[Fact]:
+    match record:
+        case FactRecord():
+            return (record.fact,)
+        case UndoneRecord():
+            return record.restored
+        case _:
+            return ()
 
 
 def _keys(stated: Statement) -> Iterator[str]:

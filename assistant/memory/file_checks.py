@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from assistant.memory.findings import Copies, Finding, Remedy
+from assistant.memory.findings import COPIES, Copies, Finding, Remedy
 
 #: Bytes of free space below which a conversation may soon not be saved.
 LITTLE_ROOM = 100_000_000
@@ -76,7 +76,7 @@ def _close(paths: Sequence[Path]) -> None:
 def check_left_over(home: Path, running: Callable[[int], bool] | None = None) -> Iterator[Finding]:
     """What processes that died, and an index that broke, have left behind."""
     alive = running or _is_running
-    for folder in (home, home / "sessions", home / "data"):
+    for folder in (home, home / "config", home / "sessions", home / "data", home / COPIES):
         for path in _listed(folder):
             found = _TEMPORARY.fullmatch(path.name)
             if found and not alive(int(found[1])):

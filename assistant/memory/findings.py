@@ -116,5 +116,11 @@ def mended(result: Result, copies: Copies) -> Result:
     return Result(result.check, (*fixed, *looked(result.check).findings))
 
 
+def some(things: Sequence[object], shown: int) -> str:
+    """The first `shown` of them, and how many more there are."""
+    more = f" and {len(things) - shown:,} more" if len(things) > shown else ""
+    return f"{', '.join(map(str, things[:shown]))}{more}"
+
+
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)

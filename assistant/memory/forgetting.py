@@ -12,9 +12,10 @@ import msgspec
 from assistant.errors import NothingToErase
 from assistant.memory.byte_search import files_with, holds
 from assistant.memory.exports import Exports
+from assistant.memory.log_eraser import FORGOTTEN
 from assistant.memory.prompt_history import entries, entry_digest
 from assistant.memory.session import exchange_of
-from assistant.memory.session_files import citing, copies, holding
+from assistant.memory.session_files import citing, copies, holding, message_copies
 from assistant.memory.session_store import SessionStore
 from assistant.memory.vector_cache import text_digest
 from assistant.messages import Event, Exchange, Memo, Message, Role
@@ -119,7 +120,9 @@ class Forgetting:
 
     def of_role(self, session_id: str, role: Role) -> Wish:
         """All messages of a role in one session; of tools their calls and results."""
-        ids = {one.id for one in self._messages(session_id) if one.role == role}
+        told = self._messages(session_id)
+        # What an earlier erasure left of a question is no word of the user's.
+        ids = {one.id for one in told if one.role == role and not _is_forgotten(one)}
         if not ids:
             raise NothingToErase(
                 f"Session {session_id} has no message of the role {role}. Nothing was erased."
@@ -167,57 +170,58 @@ class Forgetting:
     # --- every copy of it -----------------------------------------------------------------------
 
     def made_in(self, wish: Wish) -> Made:
-        """Events and memos made in the turns that go."""
+        """Events and memos made in the turns that go, or in those that they are copies of."""
+        whole = self._with_copies(wish)
         events, memos = self._stores.calendar.all(), self._stores.memos.search(most=ALL)
         return Made(
-            [one for one in events if _goes(wish, one.source) and one.id not in wish.events],
-            [one for one in memos if _goes(wish, one.source) and one.id not in wish.memos],
+            [one for one in events if _goes(whole, one.source) and one.id not in wish.events],
+            [one for one in memos if _goes(whole, one.source) and one.id not in wish.memos],
         )
 
     def exported(self, wish: Wish) -> Sequence[str]:
         """Files that were written of the sessions which lose something."""
         if wish.everything:
             return self._exports.of(None)
-        return self._exports.of({*wish.turns, *wish.messages, *wish.sessions})
+        whole = self._with_copies(wish)
+        return self._exports.of(
+            {*whole.turns, *whole.messages, *whole.sessions, *whole.titles, *whole.lines}
+        )
 
     def erasure(self, wish: Wish) -> Erasure:
         """What is to be erased, with all copies: in forks, in results that quote it, in what was
         typed, and in vectors.
         """
-        turns = {name: set(numbers) for name, numbers in copies(self._store, wish.turns).items()}
-        messages = {name: set(ids) for name, ids in wish.messages.items()}
-        for name, ids in citing(self._store, turns).items():
-            messages.setdefault(name, set()).update(ids)
-        typed, texts = set(wish.typed), set[str]()
+        wish = self._with_copies(wish)
+        typed, texts, unsaid = set(wish.typed), set[str](), set[str]()
         changed: dict[str, set[int]] = {}
-        unsaid: set[str] = set()
-        for name in {*turns, *messages, *wish.sessions}:
-            for turn, told in _by_turn(self._messages(name)):
-                whole = name in wish.sessions or turn in turns.get(name, ())
-                going = told if whole else [one for one in told if one.id in messages.get(name, ())]
-                typed |= {entry_digest(one.text) for one in going if one.role == "user"}
-                if any(one.role != "tool" for one in going):
-                    texts |= _embedded(name, told)
-                if going and not whole:
+        for name, turn, told, going in self._going(wish):
+            typed |= {entry_digest(one.text) for one in going if one.role == "user"}
+            # What tools were asked and have found is no part of an exchange.
+            if any(one.role != "tool" and one.text for one in going):
+                texts |= _embedded(name, told)
+                if not _goes(wish, f"{name}.{turn}"):
                     changed.setdefault(name, set()).add(turn)
-                if any(one.role == "user" for one in going):
-                    unsaid.add(f"{name}.{turn}")
+            if any(one.role == "user" for one in going):
+                unsaid.add(f"{name}.{turn}")
         # Nobody would miss a memo that was deleted; its text is there still.
         deleted = self._stores.memos.deleted_in().items()
         memos = wish.memos | {one for one, source in deleted if _goes(wish, source)}
         said = self._stores.memos.texts() if memos else {}
         texts |= {text_digest(text) for one in memos for text in said.get(one, ())}
+        proposals = self._stores.facts.ever_proposed() if unsaid else ()
         return Erasure(
             id=self._new_id(),
             ts=self._clock(),
-            turns=_sorted(turns),
-            messages=_sorted(messages),
+            turns=_sorted(wish.turns),
+            messages=_sorted(wish.messages),
             changed=_sorted(changed),
             titles=tuple(sorted(wish.titles)),
             lines={name: tuple(sorted(one)) for name, one in wish.lines.items()},
             sessions=tuple(sorted(wish.sessions)),
             facts=tuple(sorted(wish.facts | self._learnt_from(unsaid))),
-            proposals=tuple(sorted(wish.proposals)),
+            proposals=tuple(
+                sorted(wish.proposals | {one.id for one in proposals if one.source in unsaid})
+            ),
             memos=tuple(sorted(memos)),
             events=tuple(sorted(wish.events)),
             typed=tuple(sorted(typed)),
@@ -226,10 +230,51 @@ class Forgetting:
             everything=wish.everything,
         )
 
+    def _with_copies(self, wish: Wish) -> Wish:
+        """The wish with the same turns and messages in forks, and with all results that quote
+        what goes.
+        """
+        whole = Wish()
+        whole.add(wish)
+        whole.turns |= copies(self._store, wish.turns)
+        whole.messages |= message_copies(self._store, wish.messages)
+        quoted: dict[str, set[int]] = {}
+        for name, turn, _, going in self._going(whole):
+            if any(one.role != "tool" and one.text for one in going):
+                quoted.setdefault(name, set()).add(turn)
+        for name, ids in citing(self._store, quoted).items():
+            whole.messages[name] = whole.messages.get(name, set()) | ids
+        return whole
+
+    def _going(self, wish: Wish) -> Iterator[tuple[str, int, list[Message], list[Message]]]:
+        """Session, turn, its messages, and those of them that go, of each that loses something."""
+        for name in {*wish.turns, *wish.messages, *wish.sessions}:
+            turns, ids = wish.turns.get(name, ()), wish.messages.get(name, ())
+            for turn, told in _by_turn(self._messages(name)):
+                whole = name in wish.sessions or turn in turns
+                if going := told if whole else [one for one in told if one.id in ids]:
+                    yield name, turn, told, going
+
     def _learnt_from(self, turns: Collection[str]) -> set[str]:
-        """Facts that have no other source than what the user said in these turns."""
-        facts = self._stores.facts.history() if turns else ()
-        return {one.id for one in facts if one.sources and set(one.sources) <= set(turns)}
+        """Facts that have no other source than what the user said in these turns.
+
+        What was erased before of a turn that is still there is no source either.
+        """
+        sources: dict[str, set[str]] = {}
+        for fact in self._stores.facts.ever_kept() if turns else ():
+            sources.setdefault(fact.id, set()).update(fact.sources)
+        return {
+            one
+            for one, its_turns in sources.items()
+            if its_turns & set(turns)
+            and all(turn in turns or self._is_unsaid(turn) for turn in its_turns)
+        }
+
+    def _is_unsaid(self, source: str) -> bool:
+        """Whether the question of a turn was erased, and not all of its turn."""
+        name, _, turn = source.rpartition(".")
+        said = (one for one in self._messages(name) if f"{one.turn}" == turn)
+        return any(map(_is_forgotten, said))
 
     # --- where words stand ----------------------------------------------------------------------
 
@@ -251,13 +296,13 @@ class Forgetting:
 
     def _in_entries(self, words: str) -> Iterator[Candidate]:
         stores = self._stores
-        for fact in stores.facts.history():
-            if holds(fact.text, words):
-                yield Candidate(f"fact {fact.id}", fact.text, Wish(facts={fact.id}))
-        for waiting in stores.facts.pending():
-            if holds(waiting.text, words):
-                what = f"fact that waits for your word {waiting.id}"
-                yield Candidate(what, waiting.text, Wish(proposals={waiting.id}))
+        facts = {one.id: one for one in stores.facts.ever_kept() if holds(one.text, words)}
+        for fact in facts.values():
+            yield Candidate(f"fact {fact.id}", fact.text, Wish(facts={fact.id}))
+        for proposal in stores.facts.ever_proposed():
+            if holds(proposal.text, words):
+                what = f"proposed fact {proposal.id}"
+                yield Candidate(what, proposal.text, Wish(proposals={proposal.id}))
         for memo_id, texts in stores.memos.texts().items():
             if held := next((text for text in texts if holds(text, words)), None):
                 yield Candidate(f"memo {memo_id}", held, Wish(memos={memo_id}))
@@ -283,6 +328,11 @@ def _goes(wish: Wish, source: str) -> bool:
     session, _, turn = source.rpartition(".")
     turns = wish.turns.get(session, ())
     return session in wish.sessions or (turn.isdecimal() and int(turn) in turns)
+
+
+def _is_forgotten(message: Message) -> bool:
+    """Whether it is what an erasure left of a question."""
+    return message.role == "user" and message.content == FORGOTTEN
 
 
 def _short(path: Path, home: Path) -> str:

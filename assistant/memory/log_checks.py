@@ -17,7 +17,7 @@ from typing import TypeAlias
 import msgspec
 
 from assistant.memory.assembly import NO_RESULT
-from assistant.memory.findings import Copies, Finding, Remedy
+from assistant.memory.findings import Copies, Finding, Remedy, some
 from assistant.memory.log_lines import LogLine, is_newer, log_lines
 from assistant.memory.session_log import EraseRecord, RewindRecord, encode
 from assistant.memory.session_store import SESSION_ID
@@ -182,7 +182,9 @@ def faults(data: bytes, now: datetime) -> list[Fault]:
     found += _call_faults(_in_order(lines))
     if turns := _unasked(lines):
         found.append(
-            Fault(f"The question of turn {_some(turns)} is missing; what is left of it is used.")
+            Fault(
+                f"The question of turn {some(turns, SHOWN)} is missing; what is left of it is used."
+            )
         )
     found += _time_faults(lines, now)
     if data and not data.endswith(b"\n"):
@@ -241,7 +243,9 @@ def _order_faults(lines: Sequence[_Placed]) -> Iterator[Fault]:
     ids = [message.id for _, message in _said(lines)]
     shared = sorted(number for number, times in Counter(ids).items() if times > 1)
     if shared:
-        yield Fault(f"Different messages have the number {_some(shared)}; all of them are used.")
+        yield Fault(
+            f"Different messages have the number {some(shared, SHOWN)}; all of them are used."
+        )
     elif ids != sorted(ids):
         remedy = "They are put in that order." if _may_move(lines) else ""
         yield Fault("Messages don't stand in the order of their numbers.", remedy)
@@ -369,9 +373,4 @@ def _time_faults(lines: Sequence[_Placed], now: datetime) -> Iterator[Fault]:
 
 
 def _numbered(lines: Sequence[_Placed]) -> str:
-    return f"Line {_some([one.number for one in lines])}"
-
-
-def _some(numbers: Sequence[int]) -> str:
-    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
-    return f"{', '.join(map(str, numbers[:SHOWN]))}{more}"
+    return f"Line {some([one.number for one in lines], SHOWN)}"

@@ -78,11 +78,11 @@ def without(data: bytes, what: LogErasure) -> bytes:
     return kept + (b"" if not kept or kept.endswith(b"\n") else b"\n") + tombstone
 
 
-def require_known(lines: Iterable[LogLine]) -> None:
-    """Raises SessionReadOnly for a log of a newer version."""
+def require_known(lines: Iterable[LogLine], name: str = "A session") -> None:
+    """Raises SessionReadOnly for a log of a newer version; `name` begins the sentence."""
     if is_newer(lines):
         raise SessionReadOnly(
-            "A session was written by a newer version of the program: what this one can't read "
+            f"{name} was written by a newer version of the program: what this one can't read "
             "would stay. Nothing in it was erased. Update the program and erase again."
         )
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from assistant.memory.erasures import remove_file, sessions_of, sync_folder
+from assistant.memory.erasures import remove_file, sessions_of, sync_folder, temporary_of
 from assistant.memory.last_sessions import LastSessions
 from assistant.memory.shared_file import not_saved
 from assistant.protocols import Erasure, Match
@@ -83,7 +83,8 @@ def _remove_unheld(path: Path) -> None:
 class LeftOvers:
     """An `Erasable` over what killed processes and broken files left: it goes in every erase.
 
-    A temporary file that a living process may be writing stays.
+    A temporary file that a living process may be writing stays, and one that its user may have in
+    an editor.
     """
 
     name = "left-over files"
@@ -141,11 +142,7 @@ class LeftOvers:
             yield from (one for one in folder.glob(".*.tmp") if _TEMPORARY.fullmatch(one.name))
         for link in self._linked:
             if link.is_symlink():
-                place = Path(os.path.realpath(link))
-                written = re.compile(rf"\.{re.escape(place.name)}\.\d+\.tmp")
-                yield from (
-                    one for one in place.parent.glob(".*.tmp") if written.fullmatch(one.name)
-                )
+                yield from temporary_of(Path(os.path.realpath(link)))
 
     def _may_be_written(self, path: Path) -> bool:
         """Whether a living process, other than this one, may be busy with it."""
@@ -155,7 +152,7 @@ class LeftOvers:
         if pid == os.getpid() or not _lives(pid):
             return False
         try:
-            return self._now() - path.stat().st_mtime < STALE
+            return path.is_dir() or self._now() - path.stat().st_mtime < STALE
         except OSError:
             return False
 
@@ -191,7 +188,8 @@ class MendedCopies:
         return sorted(
             path
             for path in self._folder.glob("*")
-            if erasure.everything or path.name.partition(".")[0] in sessions
+            # One whose copying was killed has a dot before its name.
+            if erasure.everything or path.name.lstrip(".").partition(".")[0] in sessions
         )
 
 

@@ -37,19 +37,27 @@ class Promise(msgspec.Struct, frozen=True, omit_defaults=True):
     said: datetime
 
 
-_decoder = msgspec.json.Decoder(list[Promise])
+promise_decoder = msgspec.json.Decoder(list[Promise])
 
 
 class Promises:
     """The newest promises; unreadable, they are begun anew."""
 
-    def __init__(self, path: Path, has_turn: Callable[[str, int], bool]) -> None:
-        """`has_turn` says whether a session is still there and a turn part of its conversation."""
+    def __init__(
+        self,
+        path: Path,
+        has_turn: Callable[[str, int], bool],
+        has_message: Callable[[str, Message], bool],
+    ) -> None:
+        """`has_turn` says whether a session is still there and a turn part of its conversation;
+        `has_message` whether a message stands in its file.
+        """
         self._path = path
         self._has_turn = has_turn
+        self._has_message = has_message
 
     def note(self, session: str, messages: Sequence[Message]) -> None:
-        """Keep what is promised in the messages of a turn."""
+        """Keep what is promised in the messages of a turn, unless they were erased meanwhile."""
         from assistant.memory.at_risk import at_risk  # here: its patterns take long to compile
 
         said = [one for one in messages if one.role in ("user", "assistant")]
@@ -64,6 +72,8 @@ class Promises:
         # When it can't be written, the next start shows less. Whoever erases meanwhile is waited
         # for: what was read before would come back.
         with contextlib.suppress(OSError, NotSaved), write_lock(self._path, WHAT):
+            if not all(self._has_message(session, one) for one in said):
+                return
             known = [one for one in _read(self._path) if (one.session, one.turn) != told]
             write_atomically(self._path, msgspec.json.encode([*known, *found][-MOST:]))
 
@@ -130,7 +140,7 @@ def _goes(promise: Promise, erasure: Erasure) -> bool:
 
 def _read(path: Path) -> list[Promise]:
     try:
-        return _decoder.decode(path.read_bytes())
+        return promise_decoder.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return []
 

@@ -1,21 +1,22 @@
 """The lines that were typed, as the line editor keeps them, and erasing from them.
 
-Each entry of the file is lines that begin with `+`, below a line with `#` and the date. Terminals
-append to it without a lock.
+Each entry of the file is lines that begin with `+`, below a line with `#` and the date. Whoever
+writes to it holds its lock.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
-from assistant.memory.erasures import remove_file, sync_folder, text_digest
-from assistant.memory.shared_file import not_saved, unreadable
+from assistant.memory.erasures import remove_file, replace_file, text_digest
+from assistant.memory.shared_file import unreadable, write_lock
 from assistant.protocols import Erasure, Match
+
+#: What is in the file, in words.
+WHAT = "what was typed"
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -71,7 +72,7 @@ class PromptHistoryEraser:
 
     @property
     def files(self) -> Sequence[str]:
-        return (f"data/{self._path.name}",)
+        return (f"data/{self._path.name}", f"data/.{self._path.name}.lock")
 
     def matches(self, erasure: Erasure) -> Sequence[Match]:
         return [
@@ -81,13 +82,14 @@ class PromptHistoryEraser:
         ]
 
     def erase(self, erasure: Erasure, say: Callable[[str], None]) -> None:
-        if erasure.everything:
-            remove_file(self._path)
+        if not self._path.exists():
             return
-        typed = frozenset(erasure.typed)
-        # What another terminal appends meanwhile is looked through, too.
-        while typed and self._erased_some(typed):
-            pass
+        with write_lock(self._path, WHAT):
+            data = _read(self._path)
+            if erasure.everything:
+                remove_file(self._path)
+            elif (new := _without(data, frozenset(erasure.typed))) != data:
+                replace_file(self._path, new)
 
     def count(self, erasure: Erasure) -> int:
         if erasure.everything:
@@ -97,24 +99,6 @@ class PromptHistoryEraser:
     def left(self, erasure: Erasure) -> str:
         return ""
 
-    def _erased_some(self, typed: frozenset[str]) -> bool:
-        """Whether it has to be looked through once more."""
-        place = Path(os.path.realpath(self._path))
-        try:
-            with open(place, "rb") as file:
-                data = file.read()
-                new = _without(data, typed)
-                if new == data:
-                    return False
-                if _replaced(place, file, new, len(data)):
-                    # Whoever had opened the old file before has written to it.
-                    _append(place, file.read())
-                return True
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise not_saved(self._path, error) from error
-
 
 def _read(path: Path) -> bytes:
     try:
@@ -123,30 +107,6 @@ def _read(path: Path) -> bytes:
         return b""
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def _replaced(path: Path, old: BinaryIO, new: bytes, size: int) -> bool:
-    """Put a file in the place of an old one, unless that has grown over `size` meanwhile."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(new)
-            file.flush()
-            os.fsync(file.fileno())
-        now = path.stat()
-        if now.st_size != size or not os.path.samestat(now, os.fstat(old.fileno())):
-            return False
-        temporary.replace(path)
-        sync_folder(path.parent)
-        return True
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _append(path: Path, data: bytes) -> None:
-    if data:
-        with open(path, "ab") as file:
-            file.write(data)
 
 
 def _without(data: bytes, typed: frozenset[str]) -> bytes:

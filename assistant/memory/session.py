@@ -61,6 +61,7 @@ class Session:
         self.id = session_id
         self.title: str | None = None
         self.title_by: Literal["user", "auto"] = "auto"
+        self._said_before_title = 0
         self.forked_from: str | None = None
         self.forked_at: int | None = None
         """The last turn that was copied, where one was named."""
@@ -117,7 +118,7 @@ class Session:
     def _fold_record(self, record: Record) -> None:
         if isinstance(record, TitleRecord):
             if record.by == "user" or self.title_by == "auto":
-                self.title, self.title_by = record.title, record.by
+                self._take_title(record.title, record.by)
         elif isinstance(record, FailureRecord):
             self.failures[record.turn] = self._still_rejected(record)
             self._next_turn = max(self._next_turn, record.turn + 1)
@@ -442,8 +443,23 @@ class Session:
                 if by == "user":
                     raise
                 return False
-            self.title, self.title_by = title, by
+            self._take_title(title, by)
             return True
+
+    def _take_title(self, title: str, by: Literal["user", "auto"]) -> None:
+        self.title, self.title_by = title, by
+        self._said_before_title = len(self.messages)
+
+    def title_at(self, turn: int | None) -> str | None:
+        """The title of the conversation that ends with a turn, or of the present one.
+
+        None where an automatic one may be made of what is no part of that.
+        """
+        turns = frozenset(self._tree.path(turn))
+        before = self.messages[: self._said_before_title]
+        if self.title_by == "user" or all(one.turn in turns for one in before):
+            return self.title
+        return None
 
     def summarize(self, summary: Summary, *, after: Summary | None) -> None:
         """Put a summary in force. Nothing of what it stands for is changed.

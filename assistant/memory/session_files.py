@@ -18,7 +18,7 @@ from assistant.memory.log_lines import log_lines
 from assistant.memory.log_words import Finding, Phrase, found_in, line_match
 from assistant.memory.session_log import UNREADABLE, PartFile, SessionRecord
 from assistant.memory.session_store import SESSION_ID, SessionStore
-from assistant.messages import Content, Message
+from assistant.messages import Content, Message, Role
 from assistant.protocols import Erasure, Match
 
 #: Sessions between two words on how far it is.
@@ -63,7 +63,7 @@ class SessionFiles:
 
     def matches(self, erasure: Erasure) -> Sequence[Match]:
         """Messages, titles, failures, summaries, and parts of replies; for a session that goes
-        with its files also itself. Raises SessionUnreadable.
+        with its files also itself. Raises SessionUnreadable, or SessionReadOnly as `erase` does.
         """
         found: list[Match] = []
         for session_id in self._sessions(erasure):
@@ -72,6 +72,7 @@ class SessionFiles:
             if _goes_whole(erasure, session_id):
                 found.append(Match("session", session_id))
             else:
+                require_known(lines, f"Session {session_id}")
                 going = sorted(changes_for(lines, LogErasure.of(erasure, session_id)))
             found += filter(None, (line_match(session_id, lines[at]) for at in going))
         return [*found, *(match for _, match in self._parts(erasure))]
@@ -84,7 +85,8 @@ class SessionFiles:
         with self._store.claimed(sessions):
             for session_id in sessions:
                 if not _goes_whole(erasure, session_id):
-                    require_known(log_lines(self._store.data(session_id)))
+                    lines = log_lines(self._store.data(session_id))
+                    require_known(lines, f"Session {session_id}")
             for path, _ in list(self._parts(erasure)):
                 remove_file(path)
             for number, session_id in enumerate(sessions, 1):
@@ -139,7 +141,7 @@ class SessionFiles:
                 header, text = PartFile(path).read() or (None, "")
                 whole = _goes_whole(erasure, path.stem)
                 if whole or header is None or header.turn not in self._staying(erasure, path.stem):
-                    yield path, Match("part of a reply", path.stem, text)
+                    yield path, Match("partial reply", path.stem, text)
 
     def _staying(self, erasure: Erasure, session_id: str) -> Collection[int]:
         """The turns of which something stays."""
@@ -235,26 +237,57 @@ def copies(store: SessionStore, turns: Mapping[str, Collection[int]]) -> Mapping
 
     The same are those with the same number, said by the user at the same time in the same words.
     """
-    found = {session_id: set(numbers) for session_id, numbers in turns.items() if numbers}
+    return _copies(store, turns, _asked)
+
+
+def message_copies(
+    store: SessionStore, messages: Mapping[str, Collection[int]]
+) -> Mapping[str, set[int]]:
+    """The messages, by id, and the same ones in forks and so on: copies are what turns have."""
+    return _copies(store, messages, _told)
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """What a turn or a message and its copies have in common."""
+
+    number: int
+    ts: datetime | None
+    turn: int
+    role: Role
+
+
+#: What of a session is compared, and its words.
+_Compared: TypeAlias = Iterator[tuple[_Place, Content]]
+
+
+def _copies(
+    store: SessionStore,
+    numbers: Mapping[str, Collection[int]],
+    compared: Callable[[SessionStore, str], _Compared],
+) -> Mapping[str, set[int]]:
+    found = {session_id: set(some) for session_id, some in numbers.items() if some}
     families = _Families(store) if found else None
-    for session_id, numbers in list(found.items()):
-        wanted = {said: text for said, text in _said(store, session_id) if said[0] in numbers}
+    for session_id, some in list(found.items()):
+        wanted = {at: text for at, text in compared(store, session_id) if at.number in some}
         for other in families.of(session_id) if families and wanted else ():
-            for said, text in _said(store, other):
-                if said in wanted and (text == wanted[said] or FORGOTTEN in (text, wanted[said])):
-                    found.setdefault(other, set()).add(said[0])
+            for at, text in compared(store, other):
+                if at in wanted and (text == wanted[at] or FORGOTTEN in (text, wanted[at])):
+                    found.setdefault(other, set()).add(at.number)
     return found
 
 
-#: The number of a turn, and when it was said.
-_Said: TypeAlias = tuple[int, datetime | None]
-
-
-def _said(store: SessionStore, session_id: str) -> Iterator[tuple[_Said, Content]]:
+def _asked(store: SessionStore, session_id: str) -> _Compared:
     """What the user said in each turn of a session, undone ones included."""
     for one in store.records(session_id):
         if isinstance(one, Message) and one.role == "user":
-            yield (one.turn, one.ts), one.content
+            yield _Place(one.turn, one.ts, one.turn, one.role), one.content
+
+
+def _told(store: SessionStore, session_id: str) -> _Compared:
+    """Every message of a session, undone ones included."""
+    for one in store.records(session_id):
+        if isinstance(one, Message):
+            yield _Place(one.id, one.ts, one.turn, one.role), one.content
 
 
 class _Families:

@@ -36,7 +36,7 @@ from assistant.memory.session_log import (
 )
 from assistant.memory.titles import title_from_words
 from assistant.memory.turn_tree import TurnTree
-from assistant.messages import Exchange
+from assistant.messages import Exchange, Message
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -185,14 +185,18 @@ class SessionStore:
     def fork(self, source: Session, turn: int | None = None) -> Session:
         """A new session that begins with the conversation of `source`, which stays as it is.
 
-        With `turn` it is the one that ends, or ended, there. Raises SessionError without that turn.
+        With `turn` it is the one that ends, or ended, there. Raises SessionError without that turn,
+        or SessionNotFound when the source was deleted meanwhile.
         """
+        if source.read_only:
+            # Whoever may write to it may have erased from it since it was read.
+            source = self.open(source.id, read_only=True)
         if turn is not None:
             source.require_turn(turn)
         copy = self.create(forked_from=source.id, forked_at=turn)
         source.copy_into(copy, turn)
-        if source.title:
-            copy.rename(f"{source.title} (copy)", by=source.title_by)
+        if title := source.title_at(turn):
+            copy.rename(f"{title} (copy)", by=source.title_by)
         return copy
 
     # --- finding --------------------------------------------------------------------------------
@@ -310,7 +314,7 @@ class SessionStore:
     def has_turn(self, session_id: str, turn: int) -> bool:
         """Whether a turn is part of a conversation: its session is there, and it is not undone.
 
-        Looks for a going back first, which few sessions have.
+        Looks first for a going back or an erasing, which few sessions have.
         """
         if not self.has(session_id):
             return False
@@ -318,7 +322,16 @@ class SessionStore:
             data = self._path(session_id).read_bytes()
         except OSError:
             return False
-        return b'"rewind"' not in data or _tree_of(_lines(data)).has(turn)
+        if b'"rewind"' not in data and b'"erase"' not in data:
+            return True
+        return _tree_of(_lines(data)).has(turn)
+
+    def has_message(self, session_id: str, message: Message) -> bool:
+        """Whether a message stands in a session's file in the same words, be it undone."""
+        return any(
+            isinstance(one, Message) and (one.id, one.content) == (message.id, message.content)
+            for one in self.records(session_id)
+        )
 
     def forks(self, session_id: str) -> Sequence[str]:
         """The sessions that were copied from one, by id, the oldest first. Reads first lines."""
@@ -373,19 +386,23 @@ class SessionStore:
             after = change(before)
             if after == before:
                 return
+            # Where the file is a link, what it leads to is what holds the words.
+            place = Path(os.path.realpath(self._path(session_id)))
             try:
                 if after is None:
                     self._part_path(session_id).unlink(missing_ok=True)
+                    place.unlink(missing_ok=True)
                     self._path(session_id).unlink(missing_ok=True)
                     self._lock_path(session_id).unlink(missing_ok=True)
                 else:
-                    write_atomically(self._path(session_id), after)
+                    write_atomically(place, after)
             except OSError as error:
                 raise SessionError(
                     f"The session file {session_id}.jsonl can't be rewritten: {error.strerror}. It "
                     "is as it was. Check its permissions and the room on its disk."
                 ) from error
             sync_folder(self._folder)
+            sync_folder(place.parent)
 
     # --- files ----------------------------------------------------------------------------------
 

@@ -12,18 +12,16 @@ import msgspec
 
 from assistant.memory.calendar_index import make_index, read_index
 from assistant.memory.facts import fact_decoder
-from assistant.memory.findings import Copies, Finding, Remedy
+from assistant.memory.findings import Copies, Finding, Remedy, some
 from assistant.memory.log_lines import is_newer, log_lines
 from assistant.memory.memos import memo_decoder
-from assistant.memory.promises import Promise
+from assistant.memory.promises import promise_decoder
 from assistant.memory.session_log import UNREADABLE
 
 #: Entries of a calendar that are told one by one.
 TOLD = 5
 #: Seconds to wait for a process that is just writing vectors.
 PATIENCE = 1.0
-
-_promises_decoder = msgspec.json.Decoder(list[Promise])
 
 
 def check_calendar(data: Path, zone: tzinfo) -> Iterator[Finding]:
@@ -85,12 +83,10 @@ def _entry_findings(path: Path, decoder: msgspec.json.Decoder[Any]) -> Iterator[
     lines = [(at, one) for at, one in enumerate(content.split(b"\n"), 1) if one.strip()]
     skipped = [at for at, line in lines if not _is_read(line, decoder)]
     if skipped:
-        numbers = ", ".join(map(str, skipped[:TOLD]))
-        more = f" and {len(skipped) - TOLD:,} more" if len(skipped) > TOLD else ""
         yield Finding(
             "warning",
-            f"{path.name}: line {numbers}{more} can't be read and is passed over. It stays in the "
-            "file; all others are used.",
+            f"{path.name}: line {some(skipped, TOLD)} can't be read and is passed over. It stays "
+            "in the file; all others are used.",
         )
     yield Finding("ok", f"Records: {len(lines) - len(skipped):,}.")
 
@@ -107,7 +103,7 @@ def check_promises(data: Path) -> Iterator[Finding]:
     """What was promised lately."""
     path = data / "promises.json"
     content = _content(path)
-    if content is not None and not _is_read(content, _promises_decoder):
+    if content is not None and not _is_read(content, promise_decoder):
         yield Finding(
             "warning",
             "promises.json can't be read. What was promised stands in the session files, too: only "

@@ -328,15 +328,15 @@ class _Dialect(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(self, tool_choice=False)
         flat = not (self.tools and self.tool_messages)
         if request.has_calls and not flat:
-            wants_reasoning = _WANTS_REASONING.search(refusal)
+            wants_reasoning = re.search(_WANTS_REASONING, refusal)
             if wants_reasoning and not self.reasoning:
                 return msgspec.structs.replace(self, reasoning=True)
-            unknown = "extra_content" in refusal and _UNSUPPORTED.search(refusal)
-            if wants_reasoning or unknown or _NO_TOOL_MESSAGES.search(refusal):
+            unknown = "extra_content" in refusal and re.search(_UNSUPPORTED, refusal)
+            if wants_reasoning or unknown or re.search(_NO_TOOL_MESSAGES, refusal):
                 return msgspec.structs.replace(self, tool_messages=False)
-        if self.tools and _NO_TOOLS.search(refusal):
+        if self.tools and re.search(_NO_TOOLS, refusal):
             return msgspec.structs.replace(self, tools=False)
-        if not _UNSUPPORTED.search(refusal):
+        if not re.search(_UNSUPPORTED, refusal):
             return None
         if self.usage and re.search(r"stream_options|include_usage", refusal):
             return msgspec.structs.replace(self, usage=False)
@@ -347,38 +347,37 @@ class _Dialect(msgspec.Struct, frozen=True):
         return None
 
 
+# Patterns for refusals are compiled when there is one: the prompt need not wait for them.
+
 #: OpenAI's reasoning models, under whatever prefix an endpoint names them.
 _REASONS = re.compile(r"(?:^|[/:])(?:o\d|gpt-(?:[5-9]|\d\d))(?![a-z])", re.IGNORECASE)
 
-_UNSUPPORTED = re.compile(
-    r"unsupported|not support|unrecognized|unknown|unexpected|extra[_ ](input|field|forbidden)"
-    r"|not permitted|not allowed|invalid (param|arg|field)|no such",
-    re.IGNORECASE,
+_UNSUPPORTED = (
+    r"(?i)unsupported|not support|unrecognized|unknown|unexpected|extra[_ ](input|field|forbidden)"
+    r"|not permitted|not allowed|invalid (param|arg|field)|no such"
 )
-_NO_TOOLS = re.compile(
-    r"does not support (tools|function)|tools?( use| calling)? (is|are) not supported"
-    r"|tool choice requires|no endpoints found that support tool|tools param requires",
-    re.IGNORECASE,
+_NO_TOOLS = (
+    r"(?i)does not support (tools|function)|tools?( use| calling)? (is|are) not supported"
+    r"|tool choice requires|no endpoints found that support tool|tools param requires"
 )
 
 #: How servers and chat templates refuse a conversation with calls and results in it.
-_NO_TOOL_MESSAGES = re.compile(
-    r"\brole\b.{0,60}\btool\b|\btool\b.{0,20}\brole\b|roles must alternate|only user.{0,40}roles"
+_NO_TOOL_MESSAGES = (
+    r"(?is)\brole\b.{0,60}\btool\b|\btool\b.{0,20}\brole\b"
+    r"|roles must alternate|only user.{0,40}roles"
     r"|messages?\b.{0,20}\brole\b.{0,60}(input should be|must be|invalid)"
     r"|(tools?|toolConfig)\b.{0,40}(must be|required|expected|passed|defined).{0,60}tool"
     # Gemini, of calls without its signature, or with another's.
     r"|(missing|invalid|corrupted).{0,20}\bthought[_ ]?signature"
     # Mistral and its template, then OpenAI, of ids that another endpoint gave.
     r"|\btool[_ ]call[_ ]ids?\b.{0,200}(must be|should be|too long)"
-    r"|\btool_calls\W{0,2}\d+\W{1,3}id\b.{0,20}too long",
-    re.IGNORECASE | re.DOTALL,
+    r"|\btool_calls\W{0,2}\d+\W{1,3}id\b.{0,20}too long"
 )
 
 #: How DeepSeek and Moonshot ask for the reasoning that led to a call.
-_WANTS_REASONING = re.compile(
-    r"\breasoning[_ ]content\b.{0,60}(passed back|missing|required)"
-    r"|\bmissing.{0,20}\breasoning[_ ]content\b",
-    re.IGNORECASE | re.DOTALL,
+_WANTS_REASONING = (
+    r"(?is)\breasoning[_ ]content\b.{0,60}(passed back|missing|required)"
+    r"|\bmissing.{0,20}\breasoning[_ ]content\b"
 )
 
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 from assistant.errors import UsageError
 
-_RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?\Z")
+_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?\Z")
+_DASH = re.compile(r"\s*-\s*")
+_SIGNS = ",，、;；"
+_SEPARATOR = re.compile(rf"\s*[{_SIGNS}\s]\s*")
 
 
 def chosen_places(answer: str, count: int, marked: Sequence[int]) -> Sequence[int]:
@@ -23,7 +26,7 @@ def chosen_places(answer: str, count: int, marked: Sequence[int]) -> Sequence[in
     if answer in ("none", "no", "n", "无"):
         return ()
     places: set[int] = set()
-    for part in re.split(r"\s*[,，、;\s]\s*", answer):
+    for part in _SEPARATOR.split(_DASH.sub("-", answer).rstrip(_SIGNS)):
         found = _RANGE.match(part)
         first = int(found[1]) if found else 0
         last = int(found[2] or found[1]) if found else 0

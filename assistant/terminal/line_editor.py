@@ -74,6 +74,7 @@ class PromptLineEditor:
         screen: Output | None = None,
     ) -> None:
         self._toolbar = toolbar
+        self._history = history
         self._typed = typed_lines(history)
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
@@ -139,12 +140,14 @@ class PromptLineEditor:
             return ""
 
     def edit(self, text: str) -> str:
+        if self._history is None:
+            raise UsageError("Nothing is written to a file here. Nothing was changed.")
         output = self._session.app.output
         output.disable_bracketed_paste()
         output.flush()
         try:
             with keys_echoed(sys.stdin):
-                return edited(text)
+                return edited(text, self._history.parent)
         finally:
             output.enable_bracketed_paste()
             output.flush()

@@ -17,17 +17,24 @@ from assistant.errors import UsageError
 EDITORS = ("editor", "nano", "vi", "notepad")
 
 
-def edited(text: str) -> str:
+def edited(text: str, place: Path) -> str:
     """The text as the user leaves it; "" when they delete its file. Raises UsageError.
 
-    The file is theirs alone, in a folder of its own that goes with all the editor left in it.
+    The file is theirs alone, in a folder of its own in `place`, which goes with all the editor left
+    in it. It is named as temporary files of the home are: where we are killed, an erase finds it.
     """
-    with tempfile.TemporaryDirectory(prefix="assistant-") as folder:
-        path = Path(folder) / "question.txt"
-        path.touch(mode=0o600)
-        path.write_text(text, "utf-8")
-        _run_editor(path)
-        return path.read_text("utf-8", "replace") if path.exists() else ""
+    suffix = f".{os.getpid()}.tmp"
+    try:
+        with tempfile.TemporaryDirectory(prefix=".question.", suffix=suffix, dir=place) as folder:
+            path = Path(folder) / "question.txt"
+            path.touch(mode=0o600)
+            path.write_text(text, "utf-8")
+            _run_editor(path)
+            return path.read_text("utf-8", "replace") if path.exists() else ""
+    except OSError as error:
+        raise UsageError(
+            f"No file for the editor can be kept in {place}: {error.strerror}. Nothing was changed."
+        ) from error
 
 
 def _run_editor(path: Path) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
+from assistant.errors import NotSaved
 from assistant.memory.files import make_folder
+from assistant.memory.prompt_history import WHAT
+from assistant.memory.shared_file import write_lock
 
 
 def typed_lines(path: Path | None) -> TypedLines:
@@ -24,13 +27,13 @@ def typed_lines(path: Path | None) -> TypedLines:
 
 
 def may_be_kept(line: str) -> bool:
-    """False for what names the thing that is to be forgotten, and for a secret that a fact would
-    be refused for.
+    """False for what names the thing that is to be forgotten, be it by a title, and for a secret
+    that a fact would be refused for.
     """
     words = line.split(maxsplit=2)
     command, verb = (*(word.lower() for word in words[:2]), "", "")[:2]
-    if command == "/forget":
-        return verb not in ("about", "verify")
+    if command == "/forget" or (command == "/session" and verb == "delete"):
+        return False
     if command == "/remember" or (command == "/memory" and verb in ("add", "edit")):
         from assistant.memory.secret_text import secret_in  # here: it takes long to compile
 
@@ -77,7 +80,8 @@ class KeptLines(TypedLines, FileHistory):
             yield line
 
     def store_string(self, string: str) -> None:
-        with suppress(OSError):
+        # Whoever erases from the file must not overlook a line.
+        with suppress(OSError, NotSaved), write_lock(self._path, WHAT):
             super().store_string(string)
         now = self._mark_now()
         # One that took the file's place meanwhile is looked at by the next prompt.

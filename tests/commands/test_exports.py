@@ -127,3 +127,16 @@ def test_a_private_session_leaves_no_trace(
     with pytest.raises(UsageError, match="leaves no trace"):
         context.registry.run(f"/session export {tmp_path}/out.md", context)
     assert not (tmp_path / "out.md").exists()
+
+
+def test_a_session_that_is_read_along_is_exported_as_its_file_is_by_now(
+    context: CommandContext, session: Session, store: SessionStore, tmp_path: Path
+) -> None:
+    session.close()
+    context.session = store.open(session.id, read_only=True)
+    without = [line for line in store.data(session.id).splitlines(True) if b"Thanks" not in line]
+    store.rewrite(session.id, lambda data: b"".join(without))
+    path = tmp_path / "out.md"
+    context.registry.run(f"/session export {path}", context)
+    assert "Tell me." in path.read_text()
+    assert "Thanks" not in path.read_text()

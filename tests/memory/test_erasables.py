@@ -44,6 +44,10 @@ def quiet(text: str) -> None:
     pass
 
 
+def always(*_: object) -> bool:
+    return True
+
+
 #: The stores, and what takes the marked entry out of each.
 STORES: dict[str, tuple[Make, Erasure]] = {
     "facts": (lambda data: fact_eraser(data / "facts.jsonl"), erasure(turns={"s1": [2]})),
@@ -77,7 +81,7 @@ def full(tmp_path: Path) -> Path:
     memos = Memos(data / "memos.jsonl", clock, FakeIds(""), lambda: None)
     calendar = CalendarFile(data / "calendar.ics", clock, FakeIds(""))
     vectors = VectorCache(data / "vectors.sqlite3")
-    promises = Promises(data / "promises.json", lambda session: True)
+    promises = Promises(data / "promises.json", always, always)
     exports = Exports(data / "exports.json")
     for turn, (session, name) in enumerate((("s2", "zebra"), ("s1", MARK)), 1):
         facts.remember(f"My {name} is called {name} Bob", source=f"{session}.{turn}")

@@ -70,3 +70,15 @@ def test_what_is_exported_to_the_same_place_later_stays(register: Path) -> None:
     assert one.exists()
     assert (store.count(earlier), store.left(earlier)) == (0, "")
     assert len(Exports(register).of(["s1"])) == 1
+
+
+def test_what_killed_processes_left_beside_an_export_goes_with_its_session(register: Path) -> None:
+    one, two = exported(register, "one.md"), exported(register, "two.md", "s2")
+    for path in (one, two):
+        path.with_name(f".{path.name}.999999999.tmp").write_text("quagga")
+    store, wanted = ExportFiles(register), erasure(turns={"s1": [3]})
+    assert [match.kind for match in store.matches(wanted)] == ["left-over file"]
+    store.erase(wanted, quiet)
+    assert store.count(wanted) == 0
+    left = {path.name for path in one.parent.iterdir() if path.is_file()}
+    assert left == {"one.md", "two.md", ".two.md.999999999.tmp"}

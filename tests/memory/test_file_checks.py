@@ -100,3 +100,14 @@ def test_an_index_that_was_put_aside_is_told_with_its_size_and_removed(kept: Pat
 def test_little_room_on_the_disk_is_a_warning(home: Path, free: int, state: str) -> None:
     (finding,) = check_room(home, lambda folder: free)
     assert finding.state == state
+
+
+@pytest.mark.parametrize("place", ["config", "data/before-doctor"])
+def test_what_a_killed_process_left_in_other_folders_is_found(kept: Path, place: str) -> None:
+    path = kept / place / ".s1.jsonl.before-1.999999999.tmp"
+    path.parent.mkdir(exist_ok=True)
+    path.touch(0o600)
+    before = looked(Check("left over", lambda: check_left_over(kept)))
+    assert before.state == "warning"
+    assert mended(before, Copies(kept, "now")).state == "fixed"
+    assert not path.exists()

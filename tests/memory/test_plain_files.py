@@ -123,3 +123,26 @@ def test_copies_of_a_session_go_with_what_is_erased_of_it(data: Path) -> None:
     store.erase(erasure(everything=True), quiet)
     assert names(copies) == []
     MendedCopies(data / "none").erase(wanted, quiet)
+
+
+def test_a_copy_that_was_killed_in_the_making_goes_too(data: Path) -> None:
+    copies = data / "before-doctor"
+    copies.mkdir()
+    (copies / ".s1.jsonl.before-1.999999999.tmp").write_text("what was said")
+    store, wanted = MendedCopies(copies), erasure(turns={"s1": [3]})
+    assert store.count(wanted) == 1
+    store.erase(wanted, quiet)
+    assert (store.count(wanted), names(copies)) == (0, [])
+
+
+@pytest.mark.parametrize("dead", [True, False])
+def test_a_question_in_an_editor_stays_as_long_as_its_process_lives(
+    data: Path, living: int, dead: bool
+) -> None:
+    folder = data / f".question.k3.{999999999 if dead else living}.tmp"
+    folder.mkdir()
+    (folder / "question.txt").write_text("what was said")
+    store = left_overs(data, STALE + 1)
+    store.erase(erasure(), quiet)
+    assert folder.exists() is not dead
+    assert (folder.name in store.left(erasure())) is not dead

@@ -8,6 +8,7 @@ from assistant.memory.promises import LASTING, MOST, Promises
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
 from tests.fakes import FakeClock
+from tests.memory.test_erasables import always
 
 
 def said(clock: FakeClock, user: str, assistant: str, turn: int = 1) -> list[Message]:
@@ -19,7 +20,9 @@ def said(clock: FakeClock, user: str, assistant: str, turn: int = 1) -> list[Mes
 
 
 def promises(folder: Path, gone: tuple[str, ...] = ()) -> Promises:
-    return Promises(folder / "data" / "promises.json", lambda session, turn: session not in gone)
+    return Promises(
+        folder / "data" / "promises.json", lambda session, turn: session not in gone, always
+    )
 
 
 def test_what_both_sides_promise_is_kept_word_for_word(tmp_path: Path, clock: FakeClock) -> None:
@@ -51,7 +54,7 @@ def test_those_of_the_open_session_of_deleted_ones_and_of_long_ago_are_not_shown
 def test_those_of_undone_turns_are_not_shown(
     tmp_path: Path, store: SessionStore, clock: FakeClock
 ) -> None:
-    kept = Promises(tmp_path / "data" / "promises.json", store.has_turn)
+    kept = Promises(tmp_path / "data" / "promises.json", store.has_turn, store.has_message)
     session = store.create()
     session.ask("I promised Anna to call her.")
     session.answer(Message(role="assistant", content="Good.", turn=1))
@@ -61,6 +64,20 @@ def test_those_of_undone_turns_are_not_shown(
     session.go_to(1)
     assert len(kept.lately(clock(), not_in="")) == 1
     session.close()
+
+
+def test_what_was_erased_before_it_could_be_noted_is_not_noted(
+    tmp_path: Path, store: SessionStore
+) -> None:
+    kept = Promises(tmp_path / "data" / "promises.json", store.has_turn, store.has_message)
+    session = store.create()
+    session.ask("I promised Anna to call her.")
+    session.answer(Message(role="assistant", content="Good.", turn=1))
+    session.close()
+    first, *_ = store.data(session.id).splitlines(keepends=True)
+    store.rewrite(session.id, lambda data: first)
+    kept.note(session.id, session.messages)
+    assert not kept.any
 
 
 def test_a_turn_told_twice_is_kept_once_and_only_the_newest_stay(

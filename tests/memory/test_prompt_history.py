@@ -76,8 +76,9 @@ def test_several_lines_and_all_their_repetitions_go(path: Path) -> None:
 
 TYPE = """
 import sys
-from prompt_toolkit.history import FileHistory
-history = FileHistory(sys.argv[1])
+from pathlib import Path
+from assistant.terminal.typed_lines import KeptLines
+history = KeptLines(Path(sys.argv[1]))
 print("begun", flush=True)
 for number in range(800):
     history.store_string(f"line {number}")

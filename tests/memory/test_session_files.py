@@ -183,7 +183,7 @@ def test_the_part_of_a_reply_goes_with_its_turn(
     part.start(PartHeader(turn, "m", clock()))
     part.add(SECRET)
     assert files.count(erasure(**what)) == len(files.matches(erasure(**what)))
-    assert (Match("part of a reply", "s1", SECRET) in files.matches(erasure(**what))) is not stays
+    assert (Match("partial reply", "s1", SECRET) in files.matches(erasure(**what))) is not stays
     files.erase(erasure(**what), say)
     assert (found_in(home) == ["sessions/s1.part"]) is stays
 
@@ -268,6 +268,8 @@ def test_an_erase_that_can_not_be_done_wholly_is_not_begun(
     assert raised.value.session_id == held.id
     with pytest.raises(SessionReadOnly, match="newer version"):
         files.erase(erasure(turns={full: (2,), newer.id: (1,)}), say)
+    with pytest.raises(SessionReadOnly, match=f"Session {newer.id} was written by a newer version"):
+        files.matches(erasure(turns={full: (2,), newer.id: (1,)}))
     assert found_in(home) == before
     held.close()
     # With its file it can go, whoever wrote it.

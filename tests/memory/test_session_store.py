@@ -7,9 +7,11 @@ import signal
 import stat
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 import pytest
 
 from assistant.errors import (
@@ -22,7 +24,7 @@ from assistant.errors import (
     SessionUnreadable,
 )
 from assistant.memory.session import Session
-from assistant.memory.session_log import PartFile, PartHeader, TitleRecord, encode
+from assistant.memory.session_log import EraseRecord, PartFile, PartHeader, TitleRecord, encode
 from assistant.memory.session_store import SessionStore
 from assistant.messages import INTERRUPTED, ImagePart, ImageUrl, Message, TextPart, ToolCall
 from tests.fakes import FakeClock, FakeIds
@@ -306,6 +308,46 @@ def test_a_fork_goes_on_and_leaves_its_source_alone(store: SessionStore, home: P
     again.close()
 
 
+def test_a_fork_of_a_session_that_is_read_along_has_what_its_file_has_by_now(
+    store: SessionStore, home: Path
+) -> None:
+    session_id = talk(store, ("a", "b"), ("secret", "I see"))
+    source = store.open(session_id, read_only=True)
+    without = [line for line in store.data(session_id).splitlines(True) if b'"turn":2' not in line]
+    store.rewrite(session_id, lambda data: b"".join(without))
+    copy = store.fork(source)
+    copy.close()
+    assert [text for _, text in said(copy)] == ["a", "b"]
+    assert b"secret" not in store.data(copy.id)
+    store.rewrite(session_id, lambda data: None)
+    with pytest.raises(SessionNotFound):
+        store.fork(source)
+
+
+@pytest.mark.parametrize(
+    ("by", "at", "title"),
+    [("auto", 0, "secret (copy)"), ("auto", 1, ""), ("user", 1, "secret (copy)")],
+)
+def test_a_copy_has_no_title_that_was_made_of_what_it_has_not(
+    store: SessionStore, by: Literal["auto", "user"], at: int, title: str
+) -> None:
+    session = store.create()
+    session.ask("secret")
+    reply(session, "I see")
+    session.rename("secret", by=by)
+    session.ask("more")
+    session.answer(Message(role="assistant", content="Well.", turn=2))
+    if at:
+        session.go_to(0)
+        session.ask("hello")
+    copy = store.fork(session)
+    session.close()
+    copy.close()
+    for one in (copy, store.open(copy.id)):
+        assert (one.title or "") == title
+        one.close()
+
+
 def test_undone_turns_are_neither_counted_nor_the_title(store: SessionStore) -> None:
     session = store.open(talk(store, ("a river?", "Rhine"), ("a lake?", "Constance")))
     session.go_to(0)
@@ -334,6 +376,33 @@ def test_what_turns_a_conversation_has_is_told_without_opening_it(store: Session
     assert store.has_turn(session_id, 2)
     session.close()
     assert not store.has_turn("s7", 1)
+    without = [line for line in store.data(session_id).splitlines(True) if b'"turn":1' not in line]
+    erased = encode(EraseRecord((1, 2), (1,), datetime(2026, 11, 30, tzinfo=UTC)))
+    store.rewrite(session_id, lambda data: b"".join([*without, erased]))
+    assert [store.has_turn(session_id, turn) for turn in (1, 2)] == [False, True]
+
+
+def test_whether_a_message_stands_in_a_file(store: SessionStore) -> None:
+    session = store.open(talk(store, ("a", "b")))
+    first = session.messages[0]
+    session.go_to(0)
+    session.close()
+    assert store.has_message(session.id, first)
+    assert not store.has_message(session.id, msgspec.structs.replace(first, content="[forgotten]"))
+    assert not store.has_message("s7", first)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_a_link_leads_to_is_rewritten(store: SessionStore, home: Path, whole: bool) -> None:
+    session_id = talk(store, ("secret", "I see"))
+    link = home / "sessions" / f"{session_id}.jsonl"
+    place = link.replace(home / "elsewhere.jsonl")
+    link.symlink_to(place)
+    first, *_ = store.data(session_id).splitlines(keepends=True)
+    store.rewrite(session_id, lambda data: None if whole else first)
+    assert link.is_symlink() is not whole
+    assert place.exists() is not whole
+    assert whole or place.read_bytes() == first
 
 
 # --- damage and interruption --------------------------------------------------------------------

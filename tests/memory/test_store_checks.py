@@ -24,6 +24,7 @@ from assistant.memory.store_checks import (
 from assistant.memory.vector_cache import VectorCache
 from assistant.messages import Message
 from tests.fakes import FakeClock, FakeIds
+from tests.memory.test_erasables import always
 
 Look = Callable[[Path], Iterable[Finding]]
 
@@ -42,7 +43,7 @@ def data(home: Path, clock: FakeClock) -> Path:
     assert calendar.problems == []
     Memos(data / "memos.jsonl", clock, FakeIds("m"), lambda: None).save("the boiler was serviced")
     said = Message("user", "I promise to call Anna tomorrow.", 1, 1, clock())
-    Promises(data / "promises.json", lambda _: True).note("s1", [said])
+    Promises(data / "promises.json", always, always).note("s1", [said])
     (data / "prompt_history").write_text("\n# 2026-03-04 05:06:07\n+hello\n+two lines\n")
     cache = VectorCache(data / "vectors.sqlite3")
     cache.put("letters", ["hello"], [np.array([1.0, 0.0], dtype=np.float32)])

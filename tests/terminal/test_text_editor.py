@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from assistant.errors import UsageError
+from assistant.memory.plain_files import LeftOvers
 from assistant.terminal.text_editor import edited
+from tests.memory.test_erasables import erasure, quiet
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +42,7 @@ def test_what_the_editor_leaves_is_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, text: str
 ) -> None:
     monkeypatch.setenv("EDITOR", f"'{script(tmp_path, 'an editor', body)}'")
-    assert edited("原来的 text") == text
+    assert edited("原来的 text", tmp_path) == text
 
 
 @pytest.mark.parametrize("visual", ["/no/such/editor", "'unbalanced", ""])
@@ -47,13 +52,13 @@ def test_one_that_can_not_be_started_is_passed_over(
     monkeypatch.setenv("VISUAL", visual)
     script(tmp_path, "vi", "printf 'by vi' > \"$1\"")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert edited("text") == "by vi"
+    assert edited("text", tmp_path) == "by vi"
 
 
 def test_without_any_editor_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="No editor was found: set EDITOR"):
-        edited("text")
+        edited("text", tmp_path)
 
 
 def test_arguments_are_given_and_nothing_is_left(
@@ -63,5 +68,25 @@ def test_arguments_are_given_and_nothing_is_left(
         tmp_path, "ed", f'echo "$1" > "$2"; echo "$2" > "{tmp_path}/place"; touch "$2~"'
     )
     monkeypatch.setenv("VISUAL", f"{editor} --wait")
-    assert edited("text") == "--wait\n"
+    assert edited("text", tmp_path) == "--wait\n"
     assert not Path((tmp_path / "place").read_text().strip()).parent.exists()
+
+
+def test_where_no_file_can_be_kept_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No file for the editor can be kept in"):
+        edited("text", tmp_path / "none")
+
+
+def test_what_a_killed_process_left_is_found_by_an_erase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", str(script(tmp_path, "ed", 'kill -9 "$PPID"')))
+    code = "import sys, pathlib; from assistant.terminal.text_editor import edited; " + (
+        'edited("quagga", pathlib.Path(sys.argv[1]))'
+    )
+    done = subprocess.run((sys.executable, "-c", code, str(tmp_path)), check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = tmp_path.glob(".*.tmp")
+    assert (left / "question.txt").read_text() == "quagga"
+    LeftOvers(tmp_path, tmp_path).erase(erasure(), quiet)
+    assert not left.exists()

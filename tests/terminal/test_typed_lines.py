@@ -12,6 +12,7 @@ from prompt_toolkit.completion import DummyCompleter
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from assistant.errors import UsageError
 from assistant.memory.prompt_history import PromptHistoryEraser, entries, entry_digest
 from assistant.terminal.line_editor import PromptLineEditor
 from assistant.terminal.typed_lines import TypedLines, may_be_kept, typed_lines
@@ -45,7 +46,9 @@ def erase(path: Path, *texts: str) -> None:
         ("hello", True),
         ("", True),
         ("my password is hunter2", True),
-        ("/forget last 2", True),
+        ("/forget last 2", False),
+        ("/session delete My diagnosis", False),
+        ("/session info", True),
         ("/forget about the quagga", False),
         (" /Forget  VERIFY quagga", False),
         ("/forget about", False),
@@ -146,3 +149,8 @@ def test_nor_what_was_erased_from_the_file_meanwhile(path: Path) -> None:
             typing(line)
         erase(path, "the quagga")
         assert typing(UP) == "one"
+
+
+def test_without_a_history_nothing_is_put_in_a_file_for_an_editor() -> None:
+    with editing(None) as (editor, _), pytest.raises(UsageError, match="Nothing was changed"):
+        editor.edit("text")
