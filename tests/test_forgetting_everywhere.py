@@ -645,7 +645,7 @@ def copied(home: WholeHome) -> Iterator[WholeHome]:
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.lists(steps, min_size=3, max_size=22),
+    st.lists(steps, min_size=8, max_size=22),
     wanted,
     st.lists(steps, max_size=5),
     st.none() | wanted,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, time
+from time import monotonic, sleep
+
+import msgspec
 
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import (
@@ -32,6 +35,8 @@ EXCERPT = 70
 ALIKE = 1_000
 #: More turns than this are asked about a second time.
 MANY = 50
+#: A number from here on is the beginning of a session's id.
+A_DATE = 10_000_000
 #: Seconds to wait for another terminal to close a session.
 PATIENCE = 60.0
 
@@ -94,10 +99,15 @@ def _turns(context: CommandContext, words: str) -> Output:
         if found is None:
             raise UsageError(f"“{part}” is no turn, and nothing else that /forget knows.")
         first, last = int(found["first"]), int(found["last"] or found["first"])
+        if first >= A_DATE and not found["session"]:
+            raise UsageError(
+                f"“{part}” looks like a session: <session>.<turn> names a turn of it, and /forget "
+                "session <id> all of it. Nothing was erased."
+            )
         if last < first:
             raise UsageError(f"“{part}” runs backwards. Nothing was erased.")
         if found["session"]:
-            session_id = context.store.find(found["session"]).id
+            session_id = context.store.find(found["session"], whole_title=True).id
         else:
             _require_kept(context)
             session_id = context.session.id
@@ -139,26 +149,58 @@ def _chosen(context: CommandContext, candidates: Sequence[Candidate]) -> Output:
 
 
 def _since(context: CommandContext, words: str) -> Output:
-    start = context.stores.times.stretch(_named(words)).start
-    return _asked(context, context.forgetting.between(start, None))
+    start = _day(context, words)
+    found = context.forgetting.between(start, None)
+    return _asked(context, found, f"What was said since {start:%a %Y-%m-%d %H:%M}:")
 
 
 def _before(context: CommandContext, words: str) -> Output:
-    end = context.stores.times.stretch(_named(words)).start
-    return _asked(context, context.forgetting.between(None, end))
+    end = _day(context, words)
+    found = context.forgetting.between(None, end)
+    return _asked(context, found, f"What was said before {end:%a %Y-%m-%d %H:%M}:")
 
 
-def _named(day: str) -> str:
-    if not day:
+def _day(context: CommandContext, words: str) -> datetime:
+    """The beginning of the time that words name, which is past: a month alone is the last one."""
+    from assistant.memory.named_dates import named_dates
+
+    if not words:
         raise UsageError("Which day?")
-    return day
+    times = context.stores.times
+    now = times.now()
+    dates = named_dates(words, now) or named_dates(f"in {words}", now)
+    if dates:
+        return datetime.combine(dates[0].start, time.min, now.tzinfo)
+    start = times.stretch(words).start
+    if start > now:
+        raise UsageError(
+            f"“{words}” is {start:%a %Y-%m-%d}, which is still to come. Name the day with its year "
+            "(2026-03-01). Nothing was erased."
+        )
+    return start
 
 
 def session_erased(context: CommandContext, words: str) -> Output:
-    """Erase a whole session, which `words` name."""
+    """Erase a whole session, which `words` name; copies of it only when the user says so."""
     if not words:
         raise UsageError("Which session?")
-    return _asked(context, Wish(sessions={context.store.find(words, whole_title=True).id}))
+    session_id = context.store.find(words, whole_title=True).id
+    wish = Wish(sessions={session_id})
+    copies = context.forgetting.copies_of(session_id)
+    if not copies:
+        return _asked(context, wish)
+
+    def with_them() -> Output:
+        wish.add(context.forgetting.all_turns(session_id))
+        return _asked(context, wish)
+
+    return Confirm(
+        "Erase the same turns there, too?",
+        with_them,
+        otherwise=lambda: _asked(context, wish, f"Left in copies: {', '.join(copies)}."),
+        shown=Text(f"These sessions begin as it does, or it as they do: {', '.join(copies)}."),
+        aside="copies",
+    )
 
 
 def _everything(context: CommandContext, words: str) -> Output:
@@ -170,11 +212,18 @@ def _everything(context: CommandContext, words: str) -> Output:
 # --- the questions ------------------------------------------------------------------------------
 
 
-def _asked(context: CommandContext, wish: Wish) -> Output:
-    """Ask about what was made there, then about what was exported, then show all that would go."""
+def _asked(context: CommandContext, wish: Wish, note: str = "") -> Output:
+    """Ask about what was made there, then about what was exported, then show all that would go.
+
+    `note` stands above that.
+    """
+    return Work("Looking …", lambda say: _asked_about_entries(context, wish, note))
+
+
+def _asked_about_entries(context: CommandContext, wish: Wish, note: str) -> Output:
     made = context.forgetting.made_in(wish)
     if not made or wish.everything:
-        return _asked_about_exports(context, wish)
+        return _asked_about_exports(context, wish, note)
     lines = [*map(event_line, made.events), *(f"memo: {one.text}" for one in made.memos)]
 
     def with_them() -> Output:
@@ -183,36 +232,36 @@ def _asked(context: CommandContext, wish: Wish) -> Output:
             memos={one.id for one in made.memos},
         )
         wish.add(more)
-        return _asked_about_exports(context, wish)
+        return _asked_about_exports(context, wish, note)
 
     return Confirm(
         "Erase that, too?",
         with_them,
-        otherwise=lambda: _asked_about_exports(context, wish),
+        otherwise=lambda: _asked_about_exports(context, wish, note),
         shown=Text("\n".join(["Made in what is to go:", *_listed(lines)])),
         aside="entries",
     )
 
 
-def _asked_about_exports(context: CommandContext, wish: Wish) -> Output:
+def _asked_about_exports(context: CommandContext, wish: Wish, note: str) -> Output:
     paths = context.forgetting.exported(wish)
     if not paths:
-        return _previewed(context, wish)
+        return _previewed(context, wish, note)
 
     def with_them() -> Output:
         wish.exports.update(paths)
-        return _previewed(context, wish)
+        return _previewed(context, wish, note)
 
     return Confirm(
         "Delete these files, too?",
         with_them,
-        otherwise=lambda: _previewed(context, wish),
+        otherwise=lambda: _previewed(context, wish, note),
         shown=Text("\n".join(["Exported from it:", *_listed(paths)])),
         aside="exports",
     )
 
 
-def _previewed(context: CommandContext, wish: Wish) -> Output:
+def _previewed(context: CommandContext, wish: Wish, note: str) -> Output:
     erasure = context.forgetting.erasure(wish)
     found = context.eraser.preview(erasure)
     if not found:
@@ -220,17 +269,18 @@ def _previewed(context: CommandContext, wish: Wish) -> Output:
     work = _carried_out(context, erasure)
     turns = sum(map(len, erasure.turns.values()))
     question = "Erase this for good? It can't be brought back."
+    shown = preview_text(found, note)
     if wish.everything:
-        return Confirm(question, lambda: work, shown=preview_text(found), word="everything")
+        return Confirm(question, lambda: work, shown=shown, word="everything")
     if turns <= MANY:
-        return Confirm(question, lambda: work, shown=preview_text(found))
+        return Confirm(question, lambda: work, shown=shown)
     sure = Confirm(f"These are {count_text(turns, 'turn')}. Really all of them?", lambda: work)
-    return Confirm(question, lambda: sure, shown=preview_text(found))
+    return Confirm(question, lambda: sure, shown=shown)
 
 
-def preview_text(found: Sequence[Found]) -> Text:
+def preview_text(found: Sequence[Found], note: str = "") -> Text:
     """What would go, store by store: how many of each kind, and the first words of some."""
-    lines = []
+    lines = [note] if note else []
     for store in found:
         kinds = Counter(one.kind for one in store.matches)
         counts = ", ".join(count_text(number, kind) for kind, number in kinds.items())
@@ -252,8 +302,14 @@ def _listed(lines: Iterable[str]) -> list[str]:
 
 def _carried_out(context: CommandContext, erasure: Erasure) -> Work:
     def run(say: Callable[[str], None]) -> Output:
+        before = context.session.id
         with context.stepping_aside(erasure):
-            return receipt_table(erased_when_free(context.eraser, erasure, say))
+            receipt = erased_when_free(context.eraser, erasure, say)
+        table = receipt_table(receipt)
+        if context.session.id == before or not context.store.has(before):
+            return table
+        elsewhere = f"{table.note} You go on in a new session: another terminal has {before} now."
+        return msgspec.structs.replace(table, note=elsewhere)
 
     return Work("Erasing …", run)
 
@@ -265,18 +321,18 @@ def erased_when_free(
 
     Raises SessionInUse when one has after `patience` seconds, and what `Eraser.erase` does.
     """
-    until = time.monotonic() + patience
+    until = monotonic() + patience
     try:
         while True:
             try:
                 return eraser.erase(erasure, say)
             except SessionInUse as error:
-                if time.monotonic() > until:
+                if monotonic() > until:
                     raise
                 say(f"Waiting: session {error.session_id} is open in another terminal. Close it.")
-                time.sleep(0.5)
+                sleep(0.5)
     except KeyboardInterrupt:
-        if not eraser.unfinished():
+        if not eraser.is_under_way(erasure):
             raise
         raise EraseStopped(
             "The erase was stopped on its way. The rest is done at the next start, or by "
@@ -294,6 +350,7 @@ def receipt_table(receipt: Receipt) -> Table:
         rows,
         title="Receipt",
         note=done if receipt.nothing_left else left,
+        incomplete=not receipt.nothing_left,
     )
 
 

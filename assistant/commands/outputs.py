@@ -10,6 +10,9 @@ import msgspec
 
 from assistant.messages import Content, Message
 
+#: Things in a list to choose from.
+MOST_LISTED = 200
+
 
 def local_time(moment: datetime | None) -> str:
     """A moment in the user's zone, to the minute; empty for none, and for one no zone can hold."""
@@ -47,6 +50,8 @@ class Table(msgspec.Struct, frozen=True):
     rows: Sequence[Sequence[str]]
     title: str = ""
     note: str = ""
+    incomplete: bool = False
+    """Whether what was to be done is not all done: in a script the exit code says so."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -116,7 +121,7 @@ class Confirm(msgspec.Struct, frozen=True):
     """What the question is about, shown before it."""
     word: str = ""
     """What has to be typed out for a yes, where a slip of the finger would cost too much."""
-    aside: Literal["", "entries", "exports"] = ""
+    aside: Literal["", "entries", "exports", "copies"] = ""
     """Of a question beside the main one: what it is about."""
 
 
@@ -131,11 +136,13 @@ class Choose(msgspec.Struct, frozen=True):
     question: str = "Which? Enter for those marked, or 1,3-5, all, none: "
 
     def lines(self) -> Sequence[str]:
-        """The things, numbered, with their marks."""
-        return [
+        """The things, numbered, with their marks; of very many the first."""
+        lines = [
             f"[{'x' if place in self.marked else ' '}] {place + 1}  {item}"
-            for place, item in enumerate(self.items)
+            for place, item in enumerate(self.items[:MOST_LISTED])
         ]
+        more = len(self.items) - len(lines)
+        return [*lines, f"… and {more:,} more"] if more else lines
 
 
 class Work(msgspec.Struct, frozen=True):

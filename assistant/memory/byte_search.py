@@ -75,10 +75,11 @@ def _owned(home: Path) -> Iterator[Path]:
 
 def _plain(path: Path, data: bytes) -> str:
     """The file's text without what its format puts between the letters."""
-    if path.suffix == ".ics":
-        data = _FOLD.sub(b"", data)
     if path.name == "prompt_history":
         data = data.replace(b"\n+", b"\n")
+    if path.suffix == ".ics" or b"BEGIN:V" in data:
+        # A calendar, or a copy of one, whatever it is called.
+        data = _FOLD.sub(b"", data)
     return _unescaped(data.decode("utf-8", "replace"))
 
 

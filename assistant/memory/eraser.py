@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from assistant.errors import AssistantError, EraseBusy, EraseStopped
-from assistant.memory.erasures import sessions_of
-from assistant.memory.files import make_folder, write_atomically
+from assistant.errors import AssistantError, EraseBusy, EraseStopped, NotSaved
+from assistant.memory.erasures import replace_file, sessions_of
+from assistant.memory.files import make_folder
 from assistant.protocols import Erasable, Erasure, Match
 
 Say: TypeAlias = Callable[[str], None]
@@ -121,6 +121,11 @@ class Eraser:
         """Whether an erase was begun, here or in another process, and is not over. One look."""
         return self._journal.exists()
 
+    def is_under_way(self, erasure: Erasure) -> bool:
+        """Whether this erase has begun and is not over."""
+        begun = self._begun()
+        return begun is not None and begun.id == erasure.id
+
     def finish(self, say: Say) -> Receipt | None:
         """Go on with an erase that was broken off; None when there was none, or it had not begun.
 
@@ -179,11 +184,13 @@ class Eraser:
     def _write(self, stage: Literal["agreed", "begun"], erasure: Erasure) -> None:
         try:
             make_folder(self._journal.parent)
-            write_atomically(self._journal, msgspec.json.encode(_Journal(stage, erasure)))
-        except OSError as error:
+            # The disk has it before anything is erased: without it the rest would be forgotten.
+            replace_file(self._journal, msgspec.json.encode(_Journal(stage, erasure)))
+        except (OSError, NotSaved) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise EraseStopped(
-                f"What is to be erased can't be written down: {error.strerror}. Nothing was "
-                "erased. Make room on the disk and erase again."
+                f"What is to be erased can't be written down: {reason} Nothing was erased. Make "
+                "room on the disk and erase again."
             ) from error
 
     def _remove_journal(self) -> None:

@@ -134,16 +134,24 @@ class Forgetting:
         wish = Wish()
         for session_id in self._store.files():
             for turn, messages in _by_turn(self._messages(session_id)):
-                said = messages[0].ts
-                if (
-                    said is not None
-                    and (start is None or said >= start)
-                    and (end is None or said < end)
-                ):
+                if messages[0].ts is None:
+                    continue
+                # One without an offset, which another program wrote, is local.
+                said = messages[0].ts.astimezone()
+                if (start is None or said >= start) and (end is None or said < end):
                     wish.turns.setdefault(session_id, set()).add(turn)
         if not wish.turns:
             raise NothingToErase("Nothing was said in that time. Nothing was erased.")
         return wish
+
+    def all_turns(self, session_id: str) -> Wish:
+        """Every turn of a session, so that copies of them are found."""
+        return Wish(turns={session_id: {one.turn for one in self._messages(session_id)}})
+
+    def copies_of(self, session_id: str) -> Sequence[str]:
+        """Other sessions that have some of its turns: forks, and what it was forked from."""
+        turns = copies(self._store, self.all_turns(session_id).turns)
+        return sorted(name for name in turns if name != session_id)
 
     def about(self, words: str, alike: Sequence[Exchange] = ()) -> Sequence[Candidate]:
         """All that holds the words, in any store; then exchanges that only bear on them.

@@ -81,12 +81,9 @@ class SessionFiles:
         """Raises SessionInUse when a session is open somewhere, here too, or SessionReadOnly for
         one of a newer version: nothing was changed then. Raises other SessionErrors, or NotSaved.
         """
-        sessions = self._sessions(erasure)
+        # One that is done is in nobody's way: it may be open somewhere by now.
+        sessions = [one for one in self._sessions(erasure) if self._loses_something(erasure, one)]
         with self._store.claimed(sessions):
-            for session_id in sessions:
-                if not _goes_whole(erasure, session_id):
-                    lines = log_lines(self._store.data(session_id))
-                    require_known(lines, f"Session {session_id}")
             for path, _ in list(self._parts(erasure)):
                 remove_file(path)
             for number, session_id in enumerate(sessions, 1):
@@ -95,6 +92,14 @@ class SessionFiles:
                 self._store.rewrite(session_id, _change(erasure, session_id))
             self._remove_temporary()
         self._refresh_catalog(erasure)
+
+    def _loses_something(self, erasure: Erasure, session_id: str) -> bool:
+        if _goes_whole(erasure, session_id):
+            return True
+        lines = log_lines(self._store.data(session_id))
+        require_known(lines, f"Session {session_id}")
+        parts = any(path.stem == session_id for path, _ in self._parts(erasure))
+        return parts or bool(changes_for(lines, LogErasure.of(erasure, session_id)))
 
     def count(self, erasure: Erasure) -> int:
         """Records, parts, entries of the list, and temporary files that may hold something."""

@@ -148,6 +148,9 @@ def forget(
     with_exports: Annotated[
         bool, typer.Option("--with-exports", help="Files exported from it go, too.")
     ] = False,
+    with_copies: Annotated[
+        bool, typer.Option("--with-copies", help="Of a session: its turns in forks go, too.")
+    ] = False,
     verify: Annotated[
         str | None, typer.Option("--verify", help="Look for words in every byte that is kept.")
     ] = None,
@@ -164,7 +167,7 @@ def forget(
         _finish(lambda: forget_command.verify(verify))
     if resume:
         _finish(forget_command.go_on)
-    answers = forget_command.Answers(yes, with_events, with_exports)
+    answers = forget_command.Answers(yes, with_events, with_exports, with_copies)
     _finish(lambda: forget_command.erase(what or (), session, answers))
 
 

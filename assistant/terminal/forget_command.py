@@ -24,10 +24,15 @@ class Answers(msgspec.Struct, frozen=True):
     yes: bool = False
     with_events: bool = False
     with_exports: bool = False
+    with_copies: bool = False
 
     def to(self, question: Confirm) -> bool | None:
         """The answer to a question; None when the user is to be asked."""
-        flags = {"entries": self.with_events, "exports": self.with_exports}
+        flags = {
+            "entries": self.with_events,
+            "exports": self.with_exports,
+            "copies": self.with_copies,
+        }
         if flags.get(question.aside):
             return True
         return (not question.aside) if self.yes else None
@@ -36,6 +41,10 @@ class Answers(msgspec.Struct, frozen=True):
 def erase(what: Sequence[str], session: str | None, answers: Answers) -> int:
     """Erase what the words name; the receipt goes to stdout."""
     form = what[0].lower() if what else ""
+    if form == "verify":
+        return verify(" ".join(what[1:]))
+    if form == "resume" and len(what) == 1:
+        return go_on()
     if session is None and (form in SESSION_FORMS or (form[:1].isdigit() and "." not in form)):
         raise UsageError("Of which session? --session names it. Nothing was erased.")
     if form and form not in FORMS and form not in SESSION_FORMS and not form[:1].isdigit():
@@ -44,19 +53,16 @@ def erase(what: Sequence[str], session: str | None, answers: Answers) -> int:
         named = app.store.find(session).id if session is not None else None
         context = app.context(app.store.open(named) if named else app.store.create())
         try:
-            last = _carried_out(erasing(context, " ".join(what)), screen, answers)
-            screen.show(last)
+            return _shown(_carried_out(erasing(context, " ".join(what)), screen, answers), screen)
         finally:
             context.session.close()
-        return ExitCode.ERASE if context.eraser.unfinished() else ExitCode.OK
 
 
 def go_on() -> int:
     """Finish an erase that was broken off."""
     with command_app(finish_erasing=False) as (app, screen):
         context = app.context(app.store.create())
-        screen.show(_carried_out(resume(context, ""), screen, Answers(yes=True)))
-        return ExitCode.ERASE if context.eraser.unfinished() else ExitCode.OK
+        return _shown(_carried_out(resume(context, ""), screen, Answers(yes=True)), screen)
 
 
 def verify(words: str) -> int:
@@ -65,6 +71,11 @@ def verify(words: str) -> int:
         left = words_left(app.context(app.store.create()), words)
         screen.show(Text(where_text(words, left)))
         return ExitCode.ERASE if left else ExitCode.OK
+
+
+def _shown(last: Text | Table, screen: Screen) -> int:
+    screen.show(last)
+    return ExitCode.ERASE if isinstance(last, Table) and last.incomplete else ExitCode.OK
 
 
 def _carried_out(output: Output, screen: Screen, answers: Answers) -> Text | Table:

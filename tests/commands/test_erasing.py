@@ -76,7 +76,8 @@ def quiet(text: str) -> None:
 
 
 def forget(context: CommandContext, argument: str) -> Output:
-    return context.registry.run(f"/forget {argument}", context)
+    """The first thing it asks, or says."""
+    return worked(context.registry.run(f"/forget {argument}", context))
 
 
 def worked(output: Output) -> Output:
@@ -157,7 +158,12 @@ def test_what_each_form_leaves(context: CommandContext, argument: str, left: str
         ("about unicorn", NothingToErase, "Nothing that is kept has to do with “unicorn”"),
         ("since", UsageError, "Which day?"),
         ("since someday or other", WrongEntry, ""),
-        ("since 2027-01-01", NothingToErase, "Nothing was said in that time"),
+        ("since 2027-01-01", UsageError, "still to come"),
+        # The last December, not the next: every turn is from before that.
+        ("before December", NothingToErase, "Nothing was said in that time"),
+        ("before 十二月", NothingToErase, "Nothing was said in that time"),
+        ("before noon tomorrow", UsageError, "still to come"),
+        ("20260304-0506", UsageError, "looks like a session"),
         ("before", UsageError, "Which day?"),
         ("session", UsageError, "Which session?"),
         ("session nowhere", SessionNotFound, "nowhere"),
@@ -430,7 +436,7 @@ def test_ctrl_c_on_its_way_leaves_the_rest_to_resume(context: CommandContext, ap
 
     confirm = worked(forget(context, "about zebra food"))
     assert isinstance(confirm, Choose)
-    confirm = confirm.then(confirm.marked)
+    confirm = worked(confirm.then(confirm.marked))
     assert isinstance(confirm, Confirm)
     work = confirm.then()
     assert isinstance(work, Work)

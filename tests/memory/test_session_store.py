@@ -376,6 +376,10 @@ def test_what_turns_a_conversation_has_is_told_without_opening_it(store: Session
     assert store.has_turn(session_id, 2)
     session.close()
     assert not store.has_turn("s7", 1)
+
+
+def test_an_erased_turn_is_part_of_no_conversation(store: SessionStore) -> None:
+    session_id = talk(store, ("a", "b"), ("c", "d"))
     without = [line for line in store.data(session_id).splitlines(True) if b'"turn":1' not in line]
     erased = encode(EraseRecord((1, 2), (1,), datetime(2026, 11, 30, tzinfo=UTC)))
     store.rewrite(session_id, lambda data: b"".join([*without, erased]))
