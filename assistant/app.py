@@ -288,7 +288,11 @@ class App:
         """
         with self.pipeline.giving_way():
             self.worker.drain(timeout=RESTING)
-            yield
+            try:
+                yield
+            finally:
+                # Sentences about it that nobody has read yet would say it once more.
+                list(self.asides.take())
 
     def last_session_id(self) -> tuple[str, bool]:
         """The session `--continue` opens, and whether it was this terminal's.

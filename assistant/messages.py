@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -288,6 +290,20 @@ def one_line(text: str, most: int = 300) -> str:
 
 
 _INVISIBLE = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+#: A telephone number, an account, a date: six digits or more, however they are grouped.
+_NUMBER = r"\d(?:[\s().\-/]{0,2}\d){5,}"
+
+
+def folded(text: str) -> str:
+    """A text as it is compared when words are looked for, one right after the other.
+
+    Case, spacing and the way accents are composed don't count, nor how a long number is grouped
+    and whether zeros lead it: 0470 558 821, 0470-55-88-21, and the end of +32 470 558 821.
+    """
+    line = " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return re.sub(_NUMBER, lambda one: re.sub(r"\D", "", one[0]).lstrip("0") or one[0], line)
 
 
 def clean_text(text: str) -> str:

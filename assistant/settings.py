@@ -152,6 +152,8 @@ EMBEDDED_DEFAULTS = {
     "model.context_window": 8_192,
     "budget.history": 1_500,
     "budget.trigger": 1_200,
+    # A turn with a tool is four messages, and summarizing takes minutes: tokens are what counts.
+    "budget.recent_messages": 40,
     "budget.recalled": 400,
     "budget.facts": 200,
     # After a result it is to answer: it went on to calls that nobody asked for.

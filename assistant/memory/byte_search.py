@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+
+from assistant.messages import folded
 
 #: What of the home is the program's. In a checkout the rest is not.
 OWNED = ("sessions", "data", "config", ".env")
@@ -31,11 +32,6 @@ class FileHit(msgspec.Struct, frozen=True):
         if self.problem:
             return f"can't be read: {self.problem}"
         return "once" if self.times == 1 else f"{self.times:,} times"
-
-
-def folded(text: str) -> str:
-    """A text as it is compared: case, spacing and the way accents are composed don't count."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def holds(text: str, words: str) -> bool:

@@ -66,6 +66,15 @@ class _Journal(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Journal)
 
 
+def can_be_read(journal: Path) -> bool:
+    """Whether an erase that was broken off can be finished from what it left."""
+    try:
+        _decoder.decode(journal.read_bytes())
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return True
+
+
 class Eraser:
     """Knows every store. The session files come first: they are what all others derive from."""
 

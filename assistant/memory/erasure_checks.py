@@ -14,6 +14,7 @@ import msgspec
 
 from assistant.errors import MemoryIndexError
 from assistant.memory.calendar_index import make_index
+from assistant.memory.eraser import can_be_read
 from assistant.memory.facts import (
     FactLogRecord,
     FactRecord,
@@ -44,7 +45,14 @@ SHOWN = 5
 
 def check_unfinished(data: Path) -> Iterator[Finding]:
     """An erase that was begun."""
-    if (data / "erasing.json").exists():
+    journal = data / "erasing.json"
+    if journal.exists() and not can_be_read(journal):
+        yield Finding(
+            "problem",
+            "What an erase still had to do can't be read (data/erasing.json), and it keeps others "
+            "from beginning. Remove that file, and erase again what was to go.",
+        )
+    elif journal.exists():
         yield Finding(
             "problem",
             "An erase was begun and is not finished: some of what was to go may still be there. "

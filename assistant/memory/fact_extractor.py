@@ -444,9 +444,12 @@ _REQUEST = re.compile(
     r"^(?:(?:hi|hello|hey|ok|okay|thanks|please|so|and|then)[, ]+)*"
     r"(?:(?:can|could|would|will) you\b|(?:help|show|give|tell|find|write|book"
     r"|translate|explain|summari[sz]e|recommend|suggest|list|make|draft|check|look|search|remind|plan|compare|what|how|why|where|when|who|which|is|are"
+    r"|schedule|add|put|set|cancel|move|block|arrange"
     r"|do|does|did|should|shall)\b)"
     r"|^(?:请|麻烦)?(?:帮|给我|替我|告诉我|推荐|翻译|解释|写|查|总结|提醒)|^(?:能不能|可以|怎么|为什么|什么|哪)"
-    r"|[吗呢么]$",
+    r"|[吗呢么]$"
+    # With the time before it; what somebody has done for me is no request.
+    r"|[帮给替]我(?:安排|预?订|预约|约|加|记|设|改|取消|标|建)(?!.{0,4}[了过])|提醒我(?!.{0,4}[了过])",
     re.IGNORECASE,
 )
 _MAYBE = re.compile(

@@ -300,7 +300,9 @@ class Forgetting:
                 what = f"{finding.match.kind} of session {name}"
                 yield Candidate(what, text, Wish(lines={name: {finding.line}}))
             else:
-                yield Candidate(f"session file {name}", finding.match.kind, Wish(sessions={name}))
+                # It may hold anything: it goes only when the user ticks it.
+                wish = Wish(sessions={name})
+                yield Candidate(f"session {name}", "can't be read", wish, exact=False)
 
     def _in_entries(self, words: str) -> Iterator[Candidate]:
         stores = self._stores

@@ -7,10 +7,17 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from assistant.memory.byte_search import folded
 from assistant.memory.log_lines import LogLine, log_lines
 from assistant.memory.session_log import UNREADABLE, FailureRecord, TitleRecord
-from assistant.messages import ImagePart, KeptItem, Message, Summary, TextPart, ToolCall
+from assistant.messages import (
+    ImagePart,
+    KeptItem,
+    Message,
+    Summary,
+    TextPart,
+    ToolCall,
+    folded,
+)
 from assistant.protocols import Match
 
 
@@ -39,12 +46,20 @@ _BREAKS = re.compile(r'[\s"\\/\x00-\x1f\x7f]+')
 _ESCAPE = re.compile(r'\\+(?:u([0-9a-fA-F]{4})|([nrtbf])|(["/]))')
 
 
+# As many digits as `folded` may leave of one whose groups and leading zeros don't count.
+_LONG_NUMBER = re.compile(r"\d+")
+_NO_DIGITS = bytes(sorted(set(range(256)) - set(b"0123456789")))
+
+
 class Phrase:
     """Words that are looked for, one right after the other."""
 
     def __init__(self, words: str) -> None:
         self._folded = folded(words)
-        self._sure = [one.encode() for one in _SURE.findall(self._folded)]
+        # The digits of a long number may stand in groups.
+        self._numbers = [one.encode() for one in _LONG_NUMBER.findall(self._folded)]
+        tokens: list[str] = _SURE.findall(self._folded)
+        self._sure = [one.encode() for one in tokens if not _LONG_NUMBER.search(one)]
         self._parts = _BREAKS.split(self._folded)
 
     def __bool__(self) -> bool:
@@ -65,8 +80,11 @@ class Phrase:
     def may_be_in_line(self, raw: bytes) -> bool:
         """Whether a line is worth decoding: a quicker look, which passes over less."""
         lowered = raw.lower()
-        if b"\\u" in lowered or all(one in lowered for one in self._sure):
+        if b"\\u" in lowered:
             return True
+        if all(one in lowered for one in self._sure):
+            digits = raw.translate(None, _NO_DIGITS) if self._numbers else b""
+            return all(one in digits for one in self._numbers)
         return not raw.isascii() and _LIKE.search(raw) is not None
 
 

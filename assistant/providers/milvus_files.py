@@ -8,11 +8,11 @@ Another process may be writing all the while.
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from assistant.messages import folded
 from assistant.protocols import IndexRow, StoredRows
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def index_holding(path: Path, words: str) -> list[str]:
     are unpacked, of all others the bytes are looked at. Files that can't be unpacked are among
     them, for they may hold anything.
     """
-    wanted = _folded(words)
+    wanted = folded(words)
     if not wanted:
         return []
     held: list[str] = []
@@ -60,7 +60,7 @@ def index_holding(path: Path, words: str) -> list[str]:
 
 def holds(text: str, words: str) -> bool:
     """Whether a text holds these words, as `index_holding` looks for them."""
-    return _folded(words) in _folded(text)
+    return folded(words) in folded(text)
 
 
 def aside(path: Path) -> list[Path]:
@@ -152,15 +152,11 @@ def _rows(table: Any, sessions: Collection[str] | None) -> Iterator[IndexRow]:
 def _text(file: Path) -> str:
     """All that the file says in any column, folded; of a file without columns, its bytes."""
     if file.suffix != ".parquet":
-        return _folded(file.read_bytes().decode("utf-8", "replace"))
+        return folded(file.read_bytes().decode("utf-8", "replace"))
     return "\n".join(
-        _folded(value if isinstance(value, str) else value.decode("utf-8", "replace"))
+        folded(value if isinstance(value, str) else value.decode("utf-8", "replace"))
         for table in _tables(file)
         for column in table.columns
         for value in column.to_pylist()
         if isinstance(value, str | bytes)
     )
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).casefold()

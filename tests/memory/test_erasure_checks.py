@@ -29,7 +29,7 @@ from assistant.memory.session_log import (
 )
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Fact, KeptItem, Message, Summary, ToolCall
-from assistant.protocols import FactProposal, IndexRow, StoredRows
+from assistant.protocols import Erasure, FactProposal, IndexRow, StoredRows
 from tests.fakes import FakeClock, FakeIds
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -95,7 +95,8 @@ def test_what_is_left_of_erased_messages_is_in_order(
 def test_an_erase_that_was_not_finished_is_a_problem(home: Path) -> None:
     (home / "data").mkdir(parents=True)
     assert list(check_unfinished(home / "data")) == []
-    (home / "data" / "erasing.json").write_text("{}")
+    erasure = msgspec.json.encode(Erasure("e1", datetime(2026, 11, 30, tzinfo=UTC)))
+    (home / "data" / "erasing.json").write_bytes(b'{"stage":"begun","erasure":%s}' % erasure)
     (finding,) = check_unfinished(home / "data")
     assert finding.state == "problem"
     assert "assistant forget --resume" in finding.text
@@ -189,3 +190,14 @@ def test_without_an_erasing_nothing_is_looked_for(home: Path) -> None:
     (home / "data").mkdir(parents=True)
     put_facts(home / "data")
     assert look_elsewhere(home, ERASED)[0].state == "ok"
+
+
+def test_an_unfinished_erase_that_can_not_be_read_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "erasing.json").write_text("{")
+    (finding,) = check_unfinished(tmp_path)
+    assert "Remove that file" in finding.text
+    erasure = Erasure("e1", datetime(2026, 11, 30, tzinfo=UTC), memos=("m1",))
+    written = {"stage": "begun", "erasure": erasure}
+    (tmp_path / "erasing.json").write_bytes(msgspec.json.encode(written))
+    (finding,) = check_unfinished(tmp_path)
+    assert "The next start finishes it" in finding.text

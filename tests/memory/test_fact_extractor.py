@@ -549,3 +549,27 @@ def test_what_was_erased_while_the_model_wrote_is_not_learnt(
     model.while_answering = lambda: None
     extractor.extract("s1", (erased,), still_said=lambda one: True)
     assert texts(facts.history()) == ["I live in Lyon"]
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "明天 (2026-12-01)下午3点帮我安排产品评审",
+        "周五晚上七点提醒我给妈妈打电话",
+        "Schedule my dentist appointment for Friday",
+        "Add my holiday to the calendar",
+    ],
+)
+def test_what_is_asked_of_the_assistant_is_no_fact(
+    extractor: FactExtractor, facts: Facts, model: LineModel, request_text: str
+) -> None:
+    found(extractor, model, f"ADD | about | {request_text}", said(request_text))
+    assert not facts.history()
+
+
+def test_what_somebody_did_for_me_is_one(
+    extractor: FactExtractor, facts: Facts, model: LineModel
+) -> None:
+    told = "我姐姐帮我安排了住处"
+    found(extractor, model, f"ADD | about | {told}", said(told))
+    assert texts(facts.history()) == [told]

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from assistant.memory.byte_search import folded
 from assistant.memory.log_lines import log_lines
 from assistant.memory.log_words import Finding, Phrase, found_in, unescaped
 from assistant.memory.session_log import (
@@ -26,6 +25,7 @@ from assistant.messages import (
     Summary,
     TextPart,
     ToolCall,
+    folded,
 )
 from assistant.protocols import Match
 
@@ -175,3 +175,12 @@ def test_no_sign_that_is_folded_to_another_is_passed_over() -> None:
 )
 def test_escapes_are_read(text: str, plain: str) -> None:
     assert unescaped(text) == plain
+
+
+@pytest.mark.parametrize(
+    "said", ["0470558821", "0470-55-88-21", "+32 470 558 821", "(0470) 558821"]
+)
+def test_a_number_is_found_in_a_log_however_it_is_grouped(said: str) -> None:
+    data = encode(Message("user", f"Call {said} now", id=1, turn=1))
+    assert [one.turn for one in found_in("s1", data, Phrase("0470 558 821"))] == [1]
+    assert not list(found_in("s1", data, Phrase("0470 558 822")))
