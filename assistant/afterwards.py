@@ -10,9 +10,9 @@ from typing import Literal
 
 from assistant.errors import ChatModelError, CompactionError, CompactionStopped
 from assistant.learning import Learner
-from assistant.memory.compaction_plan import CompactionPlan
-from assistant.memory.indexer import Indexer
+from assistant.memory.compaction.compaction_plan import CompactionPlan
 from assistant.memory.promises import Promises
+from assistant.memory.recall.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.titles import title_from_reply, title_from_words
 from assistant.messages import Message

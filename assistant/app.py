@@ -27,15 +27,15 @@ from assistant.errors import (
 )
 from assistant.learning import Learner
 from assistant.memory.assembly import Fixed, with_facts
-from assistant.memory.compaction_plan import CompactionLimits
-from assistant.memory.compactor import Compactor
+from assistant.memory.compaction.compaction_plan import CompactionLimits
+from assistant.memory.compaction.compactor import Compactor
+from assistant.memory.facts.known_facts import KnownFacts
 from assistant.memory.files import make_folder, write_atomically
-from assistant.memory.indexer import Indexer
-from assistant.memory.known_facts import KnownFacts
 from assistant.memory.last_sessions import LastSessions, terminal_key
 from assistant.memory.model_profiles import DEFAULT_WINDOW, ModelProfiles
 from assistant.memory.promises import Promises
-from assistant.memory.retriever import Retriever
+from assistant.memory.recall.indexer import Indexer
+from assistant.memory.recall.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.stores import HomeStores
@@ -51,11 +51,11 @@ from assistant.turn import BudgetLimits, Pipeline
 from assistant.worker import Worker
 
 if TYPE_CHECKING:
-    from assistant.memory.eraser import Eraser
-    from assistant.memory.fact_extractor import FactExtractor
-    from assistant.memory.facts import Facts
-    from assistant.memory.forgetting import Forgetting
-    from assistant.memory.summarizer import Summarizer
+    from assistant.memory.compaction.summarizer import Summarizer
+    from assistant.memory.erasing.eraser import Eraser
+    from assistant.memory.erasing.forgetting import Forgetting
+    from assistant.memory.facts.fact_extractor import FactExtractor
+    from assistant.memory.facts.facts import Facts
     from assistant.providers.openai_chat import OpenAIChat
 
 log = logging.getLogger(__name__)
@@ -189,7 +189,7 @@ class App:
 
     def eraser(self) -> Eraser:
         """What erases from every store of this home."""
-        from assistant.memory.eraser import Eraser
+        from assistant.memory.erasing.eraser import Eraser
 
         return Eraser(
             self._erasables(),
@@ -200,15 +200,15 @@ class App:
 
     def _erasables(self) -> Sequence[Erasable]:
         """Every store of this home: the session files, of which others are made, come first."""
-        from assistant.memory.calendar_eraser import CalendarEraser
-        from assistant.memory.entry_eraser import fact_eraser, memo_eraser
-        from assistant.memory.exports import ExportFiles
-        from assistant.memory.index_eraser import IndexEraser
-        from assistant.memory.plain_files import LeftOvers, MendedCopies, WordlessFiles
+        from assistant.memory.erasing.calendar_eraser import CalendarEraser
+        from assistant.memory.erasing.entry_eraser import fact_eraser, memo_eraser
+        from assistant.memory.erasing.exports import ExportFiles
+        from assistant.memory.erasing.index_eraser import IndexEraser
+        from assistant.memory.erasing.plain_files import LeftOvers, MendedCopies, WordlessFiles
+        from assistant.memory.erasing.prompt_history import PromptHistoryEraser
+        from assistant.memory.erasing.session_files import SessionFiles
+        from assistant.memory.erasing.vector_eraser import VectorEraser
         from assistant.memory.promises import PromiseEraser
-        from assistant.memory.prompt_history import PromptHistoryEraser
-        from assistant.memory.session_files import SessionFiles
-        from assistant.memory.vector_eraser import VectorEraser
 
         data = self.settings.data_folder
         return [
@@ -233,8 +233,8 @@ class App:
 
     def forgetting(self) -> Forgetting:
         """What finds all that a person wants forgotten."""
-        from assistant.memory.exports import Exports
-        from assistant.memory.forgetting import Forgetting
+        from assistant.memory.erasing.exports import Exports
+        from assistant.memory.erasing.forgetting import Forgetting
 
         data = self.settings.data_folder
         return Forgetting(
@@ -592,7 +592,7 @@ def _compactor(
         return profile.ours(profile.window)
 
     def summarizer() -> Summarizer:
-        from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
+        from assistant.memory.compaction.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 
         return Summarizer(
             lambda: model().another(memory.summary_model),
@@ -623,7 +623,7 @@ def _compactor(
 
 
 def _fact_extractor(settings: LoadedSettings, pipeline: Pipeline, facts: Facts) -> FactExtractor:
-    from assistant.memory.fact_extractor import TOGETHER, FactExtractor
+    from assistant.memory.facts.fact_extractor import TOGETHER, FactExtractor
 
     def window() -> int:
         profile = pipeline.profile()
@@ -656,7 +656,7 @@ def _embedder(values: Settings, cache: Path) -> Embedder | None:
 
     Raises EmbedderUnavailable when there is none of that kind.
     """
-    from assistant.memory.vector_cache import CachedEmbedder, VectorCache
+    from assistant.memory.recall.vector_cache import CachedEmbedder, VectorCache
 
     memory = values.memory
     if memory.embedding_model and values.uses_endpoint:

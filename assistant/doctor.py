@@ -9,18 +9,16 @@ from pathlib import Path
 
 from assistant.app import local_now, new_session_id
 from assistant.errors import ChatModelError, EmbedderUnavailable, ServerFailed
-from assistant.memory.erasure_checks import (
+from assistant.memory.checks.erasure_checks import (
     check_erased_logs,
     check_erased_stores,
     check_unfinished,
 )
-from assistant.memory.file_checks import check_left_over, check_permissions, check_room
-from assistant.memory.findings import Check, Finding
-from assistant.memory.index_checks import check_index
-from assistant.memory.log_checks import check_logs, check_parts, is_locked
-from assistant.memory.model_profiles import ModelProfiles
-from assistant.memory.session_store import SessionStore
-from assistant.memory.store_checks import (
+from assistant.memory.checks.file_checks import check_left_over, check_permissions, check_room
+from assistant.memory.checks.findings import Check, Finding
+from assistant.memory.checks.index_checks import check_index
+from assistant.memory.checks.log_checks import check_logs, check_parts, is_locked
+from assistant.memory.checks.store_checks import (
     check_calendar,
     check_facts,
     check_memos,
@@ -28,6 +26,8 @@ from assistant.memory.store_checks import (
     check_prompt_history,
     check_vectors,
 )
+from assistant.memory.model_profiles import ModelProfiles
+from assistant.memory.session_store import SessionStore
 from assistant.protocols import TokenCounter
 from assistant.providers.local_chat import EMBEDDED_ADDRESS, EMBEDDED_NAME
 from assistant.providers.local_embedder import embedded_embedder

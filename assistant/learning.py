@@ -15,8 +15,8 @@ from assistant.messages import Exchange
 from assistant.worker import Job
 
 if TYPE_CHECKING:
-    from assistant.memory.fact_extractor import Extraction, FactExtractor
-    from assistant.memory.facts import Facts
+    from assistant.memory.facts.fact_extractor import Extraction, FactExtractor
+    from assistant.memory.facts.facts import Facts
 
 log = logging.getLogger(__name__)
 

@@ -149,7 +149,7 @@ class IndexRow(msgspec.Struct, frozen=True):
     user: str
     assistant: str
     terms: Sequence[str]
-    """What keyword search sees: the words of both texts as `memory/terms.py` makes them."""
+    """What keyword search sees: the words of both texts as `memory/recall/terms.py` makes them."""
     digest: str
     """Of the texts; a changed exchange has another one."""
     vector: Vector | None = None

@@ -20,10 +20,10 @@ from assistant.errors import (
     StreamBroken,
 )
 from assistant.memory.assembly import Fixed, Known, Shares, assemble, share_out
-from assistant.memory.compactor import Compactor
+from assistant.memory.compaction.compactor import Compactor
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.model_profiles import ModelProfile, ModelProfiles
-from assistant.memory.retriever import Retriever
+from assistant.memory.recall.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.token_budget import (
     TokenBudget,
@@ -270,7 +270,9 @@ def run_turn(
 
 
 def _claims_a_change(reply: Message) -> bool:
-    from assistant.memory.claims import claims_a_change  # here: its patterns take long to compile
+    from assistant.memory.claims.claims import (
+        claims_a_change,  # here: its patterns take long to compile
+    )
 
     return claims_a_change(reply.text)
 

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from assistant.memory.calendar import CalendarFile
+from assistant.memory.calendar.calendar import CalendarFile
 from benchmarks.table import Aim, table_text
 
 SMALL = 100
@@ -36,7 +36,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 begun = time.process_time()
-from assistant.memory.calendar import CalendarFile
+from assistant.memory.calendar.calendar import CalendarFile
 now = datetime(2026, 12, 1, tzinfo=ZoneInfo("Europe/Berlin"))
 calendar = CalendarFile(Path(sys.argv[1]), lambda: now, lambda: "a")
 assert calendar.between(now, now + timedelta(days=1))

@@ -27,11 +27,11 @@ from typing import get_args
 
 from assistant.app import build_app, read_prompt
 from assistant.errors import CompactionError
-from assistant.memory.kept import kept_lines
-from assistant.memory.log_search import search_logs
+from assistant.memory.compaction.kept import kept_lines
+from assistant.memory.compaction.summarizer import Summarizer, SummaryBounds, SummaryPrompts
+from assistant.memory.recall.log_search import search_logs
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 from assistant.messages import Language, Message, Summary
 from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel, ReplyPart, TokenCounter

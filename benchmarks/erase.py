@@ -21,13 +21,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assistant.memory.erasing.index_eraser import IndexEraser
 from assistant.memory.files import write_atomically
-from assistant.memory.index_eraser import IndexEraser
-from assistant.memory.indexer import Indexer
-from assistant.memory.retriever import Retriever
+from assistant.memory.recall.indexer import Indexer
+from assistant.memory.recall.retriever import Retriever
+from assistant.memory.recall.vector_cache import CachedEmbedder, VectorCache
 from assistant.memory.session_log import Record, SessionRecord, encode
 from assistant.memory.session_store import SessionStore
-from assistant.memory.vector_cache import CachedEmbedder, VectorCache
 from assistant.messages import Message
 from assistant.protocols import Erasure
 from assistant.providers.milvus_files import index_holding

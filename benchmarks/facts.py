@@ -30,10 +30,10 @@ from platformdirs import user_cache_path
 
 from assistant.app import build_app, read_prompt
 from assistant.errors import ChatModelError, WrongEntry
-from assistant.memory.fact_extractor import TOGETHER, FactExtractor
-from assistant.memory.fact_rules import statement
-from assistant.memory.fact_text import facts_block
-from assistant.memory.facts import FactRecord, Facts
+from assistant.memory.facts.fact_extractor import TOGETHER, FactExtractor
+from assistant.memory.facts.fact_rules import statement
+from assistant.memory.facts.fact_text import facts_block
+from assistant.memory.facts.facts import FactRecord, Facts
 from assistant.messages import Exchange, Fact, Language, Message, Moment
 from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel, ReplyPart, TokenCounter

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Literal
 import platformdirs
 
 from assistant.memory.background import recalled_block
-from assistant.memory.indexer import Indexer
-from assistant.memory.named_dates import named_dates
-from assistant.memory.ranking import Question, rank
-from assistant.memory.recalled_text import fill, recalled_text
-from assistant.memory.retriever import CANDIDATES, REACH, Retriever
+from assistant.memory.recall.indexer import Indexer
+from assistant.memory.recall.ranking import Question, rank
+from assistant.memory.recall.recalled_text import fill, recalled_text
+from assistant.memory.recall.retriever import CANDIDATES, REACH, Retriever
+from assistant.memory.recall.terms import terms
+from assistant.memory.recall.vector_cache import CachedEmbedder, VectorCache
 from assistant.memory.session_store import SessionStore
-from assistant.memory.terms import terms
-from assistant.memory.vector_cache import CachedEmbedder, VectorCache
+from assistant.memory.times.named_dates import named_dates
 from assistant.messages import Message
 from assistant.protocols import Embedder, Hit, IndexRow, MemoryIndex
 from assistant.providers.local_embedder import embedded_embedder
@@ -43,7 +43,7 @@ from benchmarks.conversations import Asked, Conversation, read_conversations
 from benchmarks.table import Aim, table_text
 
 if TYPE_CHECKING:
-    from assistant.memory.corpus_statistics import CorpusStatistics
+    from assistant.memory.recall.corpus_statistics import CorpusStatistics
     from assistant.protocols import Vector
 
 TOP = (5, 10, 20)

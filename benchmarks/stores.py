@@ -24,7 +24,7 @@ from assistant.app import App, build_app, local_now
 from assistant.commands.digest import digest
 from assistant.commands.schedule import agenda
 from assistant.memory.entry_log import EntryLog
-from assistant.memory.facts import FactRecord, fact_decoder
+from assistant.memory.facts.facts import FactRecord, fact_decoder
 from assistant.memory.memos import MemoSaved, memo_decoder
 from assistant.memory.session import Session
 from assistant.messages import Fact, FactKind, Message, ToolCall

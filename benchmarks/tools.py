@@ -26,7 +26,7 @@ from platformdirs import user_cache_path
 
 from assistant.errors import WrongEntry
 from assistant.memory.background import time_note
-from assistant.memory.times import Times
+from assistant.memory.times.times import Times
 from assistant.messages import Message, Moment, ToolCall
 from assistant.prompt import ToolSchema
 from assistant.protocols import ChatModel

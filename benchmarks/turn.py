@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from assistant.app import App, build_app, local_now
 from assistant.memory.assembly import Shares
-from assistant.memory.at_risk import at_risk
-from assistant.memory.indexer import Indexer
-from assistant.memory.kept import keep, merged
-from assistant.memory.retriever import Retriever
+from assistant.memory.compaction.at_risk import at_risk
+from assistant.memory.compaction.kept import keep, merged
+from assistant.memory.recall.indexer import Indexer
+from assistant.memory.recall.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_log import SessionRecord, encode
 from assistant.memory.token_budget import TokenBudget

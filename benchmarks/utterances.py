@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from assistant.memory.calendar import CalendarFile
-from assistant.memory.facts import Facts
+from assistant.memory.calendar.calendar import CalendarFile
+from assistant.memory.facts.facts import Facts
 from assistant.memory.memos import Memos
-from assistant.memory.times import Times
+from assistant.memory.times.times import Times
 from assistant.messages import ToolCall
 from assistant.tools import all_groups
 from assistant.tools.registry import Proposal, ToolContext, ToolRegistry, ToolResult

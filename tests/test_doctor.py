@@ -20,7 +20,7 @@ from assistant.doctor import (
     check_window,
     check_zone,
 )
-from assistant.memory.findings import Finding
+from assistant.memory.checks.findings import Finding
 from assistant.memory.model_profiles import ModelProfiles
 from assistant.settings import LoadedSettings, Settings, load_settings
 from tests.endpoint import MODEL, Endpoint

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from assistant.app import App, build_app
-from assistant.memory.exports import Exports
+from assistant.memory.erasing.exports import Exports
 from assistant.memory.session import Session
 from assistant.messages import Message
 from assistant.protocols import Erasure

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from assistant.errors import NothingToErase
 from assistant.memory.assembly import Fixed, assemble, share_out
-from assistant.memory.facts import FactLogRecord, FactRecord
-from assistant.memory.forgetting import Forgetting, Wish
-from assistant.memory.log_eraser import FORGOTTEN
-from assistant.memory.log_lines import log_lines
+from assistant.memory.erasing.forgetting import Forgetting, Wish
+from assistant.memory.erasing.log_eraser import FORGOTTEN
+from assistant.memory.erasing.log_lines import log_lines
+from assistant.memory.erasing.prompt_history import entries, entry_digest
+from assistant.memory.facts.facts import FactLogRecord, FactRecord
 from assistant.memory.memos import MemoSaved, memo_decoder
 from assistant.memory.promises import Promise
-from assistant.memory.prompt_history import entries, entry_digest
 from assistant.memory.session import Session, exchange_of
 from assistant.memory.session_log import FailureRecord, TitleRecord
 from assistant.memory.token_budget import TokenBudget

@@ -11,8 +11,8 @@ import pytest
 
 from assistant.errors import Unreachable
 from assistant.learning import LATELY, Learner
-from assistant.memory.fact_extractor import Extraction, FactExtractor
-from assistant.memory.facts import Facts
+from assistant.memory.facts.fact_extractor import Extraction, FactExtractor
+from assistant.memory.facts.facts import Facts
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Exchange, Fact, Message
 from assistant.protocols import Written

@@ -23,13 +23,13 @@ from assistant.errors import (
     TimedOut,
 )
 from assistant.memory.assembly import LONGEST_ARGUMENTS, Fixed, Known
-from assistant.memory.compaction_plan import CompactionLimits
-from assistant.memory.compactor import Compactor
+from assistant.memory.compaction.compaction_plan import CompactionLimits
+from assistant.memory.compaction.compactor import Compactor
+from assistant.memory.compaction.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 from assistant.memory.model_profiles import ModelProfiles
-from assistant.memory.retriever import Retriever
+from assistant.memory.recall.retriever import Retriever
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
-from assistant.memory.summarizer import Summarizer, SummaryBounds, SummaryPrompts
 from assistant.memory.token_budget import REPLY_PRIMER, TOOLS_OVERHEAD, message_tokens
 from assistant.messages import (
     BROKEN,

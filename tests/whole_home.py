@@ -14,8 +14,9 @@ import msgspec
 
 from assistant.app import App, build_app
 from assistant.memory.entry_log import EntryLog
-from assistant.memory.exports import Exports
-from assistant.memory.facts import (
+from assistant.memory.erasing.exports import Exports
+from assistant.memory.erasing.log_words import unescaped
+from assistant.memory.facts.facts import (
     DecisionRecord,
     EndRecord,
     FactRecord,
@@ -23,12 +24,11 @@ from assistant.memory.facts import (
     UndoneRecord,
     fact_decoder,
 )
-from assistant.memory.indexer import Indexer
-from assistant.memory.log_words import unescaped
 from assistant.memory.promises import Promise
+from assistant.memory.recall.indexer import Indexer
+from assistant.memory.recall.vector_cache import CachedEmbedder, VectorCache
 from assistant.memory.session import Session
 from assistant.memory.session_log import Record, load
-from assistant.memory.vector_cache import CachedEmbedder, VectorCache
 from assistant.messages import Fact, KeptItem, Message, Summary, ToolCall
 from assistant.protocols import FactProposal, IndexHome
 from assistant.settings import load_settings

@@ -9,7 +9,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Output, Table, Text, Work, count_text, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.memory.background import summary_block
-from assistant.memory.compactor import Preview
+from assistant.memory.compaction.compactor import Preview
 from assistant.messages import Message, Summary
 
 group = CommandGroup("Memory")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from assistant.commands.outputs import Text
 from assistant.errors import SessionError, UsageError
-from assistant.memory.indexer import Indexer
+from assistant.memory.recall.indexer import Indexer
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.protocols import Change, Erasure, Stores
@@ -19,8 +19,8 @@ from assistant.turn import Pipeline, Turn
 
 if TYPE_CHECKING:
     from assistant.commands.registry import CommandRegistry
-    from assistant.memory.eraser import Eraser
-    from assistant.memory.forgetting import Forgetting
+    from assistant.memory.erasing.eraser import Eraser
+    from assistant.memory.erasing.forgetting import Forgetting
 
 
 @dataclass

@@ -23,8 +23,8 @@ from assistant.commands.outputs import (
 )
 from assistant.errors import EraseStopped, NothingToErase, SessionInUse, UsageError
 from assistant.event_text import event_line
-from assistant.memory.eraser import Eraser, Found, Receipt
-from assistant.memory.forgetting import Candidate, Wish
+from assistant.memory.erasing.eraser import Eraser, Found, Receipt
+from assistant.memory.erasing.forgetting import Candidate, Wish
 from assistant.messages import Role
 from assistant.protocols import Erasure
 
@@ -162,7 +162,7 @@ def _before(context: CommandContext, words: str) -> Output:
 
 def _day(context: CommandContext, words: str) -> datetime:
     """The beginning of the time that words name, which is past: a month alone is the last one."""
-    from assistant.memory.named_dates import named_dates
+    from assistant.memory.times.named_dates import named_dates
 
     if not words:
         raise UsageError("Which day?")

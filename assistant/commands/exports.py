@@ -14,7 +14,7 @@ import msgspec
 from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Confirm, Output, Text, count_text, local_time
 from assistant.errors import SessionError, UsageError
-from assistant.memory.exports import Exports
+from assistant.memory.erasing.exports import Exports
 from assistant.memory.files import write_atomically
 from assistant.memory.session import Session
 from assistant.messages import Message, clean_text

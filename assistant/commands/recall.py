@@ -9,7 +9,7 @@ from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Output, Table, Text, Work, count_text, excerpt, local_time
 from assistant.commands.registry import CommandGroup
 from assistant.errors import UsageError
-from assistant.memory.indexer import Indexer, IndexStatus
+from assistant.memory.recall.indexer import Indexer, IndexStatus
 from assistant.messages import Recalled
 from assistant.prompt import Prompt, Recollection
 
@@ -72,7 +72,7 @@ def search(context: CommandContext, argument: str) -> Output:
     """Find exact words in all sessions. "Words in quotes" must stand together."""
     if not argument:
         raise UsageError("Which words should be found?")
-    from assistant.memory.log_search import search_logs
+    from assistant.memory.recall.log_search import search_logs
 
     found = search_logs(context.store, argument, FOUND_SHOWN + 1)
     if not found:

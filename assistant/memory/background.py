@@ -30,7 +30,9 @@ def summary_block(summary: Summary) -> str:
     opening, word_for_word, closing = _SUMMARY[summary.language]
     lines = [opening, *([summary.text] if summary.text else [])]
     if summary.kept:
-        from assistant.memory.kept import kept_lines  # here: only a compacted session needs it
+        from assistant.memory.compaction.kept import (
+            kept_lines,  # here: only a compacted session needs it
+        )
 
         lines += [word_for_word, kept_lines(summary.kept)]
     return "\n".join([*lines, closing])

@@ -13,7 +13,7 @@ from typing import BinaryIO, Generic, TypeAlias, TypeVar
 import msgspec
 
 from assistant.errors import NotSaved
-from assistant.memory.erasures import remove_file, replace_file
+from assistant.memory.erasing.erasures import remove_file, replace_file
 from assistant.memory.session_log import UNREADABLE
 from assistant.memory.shared_file import LOCK_TIMEOUT, not_saved, unreadable, write_lock
 

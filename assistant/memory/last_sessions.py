@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from assistant.memory.erasures import replace_file
+from assistant.memory.erasing.erasures import replace_file
 from assistant.memory.files import make_folder, write_atomically
 
 # Terminals come and go; only the latest are remembered.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assistant.errors import EmbedderError
-from assistant.memory.terms import terms
+from assistant.memory.recall.terms import terms
 from assistant.messages import Memo
 from assistant.protocols import Embedder, IndexRow
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from assistant.memory.corpus_statistics import CorpusStatistics
+    from assistant.memory.recall.corpus_statistics import CorpusStatistics
     from assistant.protocols import Vector
 
 log = logging.getLogger(__name__)
@@ -317,7 +317,7 @@ class MemoMeaning:
         self._again_at = self._clock() + PAUSE
 
     def _embed(self, embedder: Embedder, asked: Sequence[_Asked], missing: Sequence[str]) -> None:
-        from assistant.memory.corpus_statistics import EMPTY_QUESTIONS, CorpusStatistics
+        from assistant.memory.recall.corpus_statistics import EMPTY_QUESTIONS, CorpusStatistics
 
         statistics = self._statistics
         if statistics is None or embedder.name != self._of:

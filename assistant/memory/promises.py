@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from assistant.errors import NotSaved
-from assistant.memory.erasures import goes, remove_file, replace_file
+from assistant.memory.erasing.erasures import goes, remove_file, replace_file
 from assistant.memory.files import write_atomically
 from assistant.memory.shared_file import write_lock
 from assistant.messages import Message
@@ -58,7 +58,9 @@ class Promises:
 
     def note(self, session: str, messages: Sequence[Message]) -> None:
         """Keep what is promised in the messages of a turn, unless they were erased meanwhile."""
-        from assistant.memory.at_risk import at_risk  # here: its patterns take long to compile
+        from assistant.memory.compaction.at_risk import (
+            at_risk,  # here: its patterns take long to compile
+        )
 
         said = [one for one in messages if one.role in ("user", "assistant")]
         found = [

@@ -20,7 +20,7 @@ from assistant.errors import (
     SessionNotFound,
     SessionUnreadable,
 )
-from assistant.memory.erasures import sync_folder
+from assistant.memory.erasing.erasures import sync_folder
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.open_files import allow_open_files

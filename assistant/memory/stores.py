@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from assistant.protocols import Embedder
 
 if TYPE_CHECKING:
-    from assistant.memory.calendar import CalendarFile
-    from assistant.memory.facts import Facts
+    from assistant.memory.calendar.calendar import CalendarFile
+    from assistant.memory.facts.facts import Facts
     from assistant.memory.memos import Memos
-    from assistant.memory.times import Times
+    from assistant.memory.times.times import Times
 
 
 class HomeStores:
@@ -40,7 +40,7 @@ class HomeStores:
 
     @cached_property
     def calendar(self) -> CalendarFile:
-        from assistant.memory.calendar import CalendarFile
+        from assistant.memory.calendar.calendar import CalendarFile
 
         path = self._folder / "calendar.ics"
         return CalendarFile(path, clock=self._clock, new_id=self._new_letters)
@@ -54,13 +54,13 @@ class HomeStores:
 
     @cached_property
     def facts(self) -> Facts:
-        from assistant.memory.facts import Facts
+        from assistant.memory.facts.facts import Facts
 
         path = self._folder / "facts.jsonl"
         return Facts(path, times=self.times, new_letters=self._new_letters)
 
     @cached_property
     def times(self) -> Times:
-        from assistant.memory.times import Times
+        from assistant.memory.times.times import Times
 
         return Times(self._clock)

@@ -14,7 +14,7 @@ from assistant.app import local_now, log_to
 from assistant.commands.outputs import Text
 from assistant.doctor import all_checks
 from assistant.errors import UsageError
-from assistant.memory.findings import Check, Copies, Finding, Remedy, Result, looked, mended
+from assistant.memory.checks.findings import Check, Copies, Finding, Remedy, Result, looked, mended
 from assistant.settings import find_home, load_settings
 from assistant.terminal.exit_codes import ExitCode
 from assistant.terminal.line_editor import is_yes

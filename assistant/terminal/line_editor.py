@@ -20,7 +20,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
 from assistant.errors import UsageError
-from assistant.memory.prompt_history import entry_digest
+from assistant.memory.erasing.prompt_history import entry_digest
 from assistant.terminal.text_editor import edited, keys_echoed
 from assistant.terminal.typed_lines import typed_lines
 

@@ -8,7 +8,7 @@ from assistant.commands.exports import export_path, write_export
 from assistant.commands.outputs import Transcript
 from assistant.commands.session import session_table
 from assistant.errors import UsageError
-from assistant.memory.exports import Exports
+from assistant.memory.erasing.exports import Exports
 from assistant.terminal.command_app import command_app
 from assistant.terminal.exit_codes import ExitCode
 

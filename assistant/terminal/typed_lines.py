@@ -10,8 +10,8 @@ from pathlib import Path
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from assistant.errors import NotSaved
+from assistant.memory.erasing.prompt_history import WHAT
 from assistant.memory.files import make_folder
-from assistant.memory.prompt_history import WHAT
 from assistant.memory.shared_file import write_lock
 
 
@@ -35,7 +35,7 @@ def may_be_kept(line: str) -> bool:
     if command == "/forget" or (command == "/session" and verb == "delete"):
         return False
     if command == "/remember" or (command == "/memory" and verb in ("add", "edit")):
-        from assistant.memory.secret_text import secret_in  # here: it takes long to compile
+        from assistant.memory.facts.secret_text import secret_in  # here: it takes long to compile
 
         return not secret_in(line.split(maxsplit=1)[-1])
     return True

@@ -10,7 +10,7 @@ from typing import cast
 
 from assistant.commands.digest import digest
 from assistant.errors import EntriesUnreadable
-from assistant.memory.calendar import CalendarFile
+from assistant.memory.calendar.calendar import CalendarFile
 from assistant.memory.promises import Promise
 from assistant.messages import Event
 from assistant.protocols import Calendar

@@ -21,9 +21,9 @@ from assistant.errors import (
     UsageError,
     WrongEntry,
 )
-from assistant.memory.byte_search import files_with
-from assistant.memory.eraser import Found, Left, Receipt
-from assistant.memory.exports import Exports
+from assistant.memory.erasing.byte_search import files_with
+from assistant.memory.erasing.eraser import Found, Left, Receipt
+from assistant.memory.erasing.exports import Exports
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message, ToolCall

@@ -15,7 +15,7 @@ from assistant.commands.exports import as_markdown
 from assistant.commands.outputs import Confirm, Text
 from assistant.commands.session import group
 from assistant.errors import SessionError, UsageError
-from assistant.memory.exports import Exports
+from assistant.memory.erasing.exports import Exports
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message, ToolCall

@@ -11,10 +11,10 @@ from assistant.commands.context import CommandContext
 from assistant.commands.facts import group
 from assistant.commands.outputs import Table, Text
 from assistant.errors import NoSuchEntry, UsageError, WrongEntry
-from assistant.memory.facts import Facts
+from assistant.memory.facts.facts import Facts
 from assistant.memory.session_store import SessionStore
 from tests.commands.contexts import context_of
-from tests.memory.test_facts import NOW, Days, day, letters, texts
+from tests.memory.facts.test_facts import NOW, Days, day, letters, texts
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from assistant.commands.context import CommandContext
 from assistant.commands.going_back import group
 from assistant.commands.outputs import Ask, Edit, Output, Say, Text
 from assistant.errors import SessionError, SessionReadOnly, UsageError
-from assistant.memory.facts import Facts
+from assistant.memory.facts.facts import Facts
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.messages import ImagePart, ImageUrl, Message, TextPart
 from tests.commands.contexts import context_of
-from tests.memory.test_facts import Days, letters
+from tests.memory.facts.test_facts import Days, letters
 
 
 class Index:

@@ -13,9 +13,9 @@ from assistant.commands.context import CommandContext
 from assistant.commands.outputs import Confirm, Output, Table, Text
 from assistant.commands.schedule import MOST_SHOWN, agenda, group
 from assistant.errors import NoSuchEntry, UsageError
-from assistant.memory.calendar import CalendarFile
+from assistant.memory.calendar.calendar import CalendarFile
 from assistant.memory.session_store import SessionStore
-from assistant.memory.times import Times
+from assistant.memory.times.times import Times
 from tests.commands.contexts import context_of
 from tests.fakes import FakeClock, FakeIds
 

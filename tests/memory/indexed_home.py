@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from assistant.memory.erasing.index_eraser import IndexEraser
 from assistant.memory.files import write_atomically
-from assistant.memory.index_eraser import IndexEraser
-from assistant.memory.indexer import Indexer
+from assistant.memory.recall.indexer import Indexer
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
 from assistant.protocols import Erasure, MemoryIndex

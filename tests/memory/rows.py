@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assistant.memory.terms import terms
+from assistant.memory.recall.terms import terms
 from assistant.protocols import IndexRow
 
 _turns = count(1_000, step=10)

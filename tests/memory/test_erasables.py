@@ -11,22 +11,22 @@ import msgspec
 import numpy as np
 import pytest
 
-from assistant.memory.calendar import CalendarFile
-from assistant.memory.calendar_eraser import CalendarEraser
-from assistant.memory.entry_eraser import fact_eraser, memo_eraser
-from assistant.memory.exports import ExportFiles, Exports
-from assistant.memory.facts import Facts
+from assistant.memory.calendar.calendar import CalendarFile
+from assistant.memory.erasing.calendar_eraser import CalendarEraser
+from assistant.memory.erasing.entry_eraser import fact_eraser, memo_eraser
+from assistant.memory.erasing.exports import ExportFiles, Exports
+from assistant.memory.erasing.plain_files import LeftOvers, WordlessFiles
+from assistant.memory.erasing.prompt_history import PromptHistoryEraser, entry_digest
+from assistant.memory.erasing.vector_eraser import VectorEraser
+from assistant.memory.facts.facts import Facts
 from assistant.memory.last_sessions import LastSessions
 from assistant.memory.memos import Memos
-from assistant.memory.plain_files import LeftOvers, WordlessFiles
 from assistant.memory.promises import PromiseEraser, Promises
-from assistant.memory.prompt_history import PromptHistoryEraser, entry_digest
-from assistant.memory.vector_cache import VectorCache, text_digest
-from assistant.memory.vector_eraser import VectorEraser
+from assistant.memory.recall.vector_cache import VectorCache, text_digest
 from assistant.messages import Message
 from assistant.protocols import Erasable, Erasure, Match
 from tests.fakes import FakeClock, FakeIds
-from tests.memory.test_facts import Days
+from tests.memory.facts.test_facts import Days
 
 MARK = "quagga"
 NOW = datetime(2026, 11, 30, 9, tzinfo=UTC)

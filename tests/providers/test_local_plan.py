@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.memory.times import Times
+from assistant.memory.times.times import Times
 from assistant.providers.local_plan import Said, planned
 from assistant.providers.local_words import minutes_before, names_in, repetition, times_in, wording
 from assistant.tools import all_groups

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import EntryError
-from assistant.memory.claims import claims_a_change
+from assistant.memory.claims.claims import claims_a_change
 from assistant.messages import Language, Message
 from assistant.providers.local_replies import answer_grammar, language_of, told
 from assistant.tools.registry import BadCall

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.memory.times import Times
+from assistant.memory.times.times import Times
 from assistant.providers.local_requests import tool_for
 from assistant.providers.local_words import times_in
 from benchmarks.utterances import utterances

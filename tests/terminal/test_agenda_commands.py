@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assistant.app import local_now
-from assistant.memory.calendar import CalendarFile
+from assistant.memory.calendar.calendar import CalendarFile
 from assistant.terminal.agenda_commands import show_agenda
 from tests.fakes import FakeIds
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assistant.app import build_app
-from assistant.memory.byte_search import files_with
+from assistant.memory.erasing.byte_search import files_with
 from assistant.providers.milvus_files import index_holding
 from assistant.settings import load_settings
 from tests.endpoint import Endpoint

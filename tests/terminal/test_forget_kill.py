@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from assistant.memory.byte_search import files_with
+from assistant.memory.erasing.byte_search import files_with
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Message
 from assistant.providers.milvus_files import index_holding

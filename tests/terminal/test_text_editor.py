@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from assistant.errors import UsageError
-from assistant.memory.plain_files import LeftOvers
+from assistant.memory.erasing.plain_files import LeftOvers
 from assistant.terminal.text_editor import edited
 from tests.memory.test_erasables import erasure, quiet
 

@@ -13,7 +13,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from assistant.errors import UsageError
-from assistant.memory.prompt_history import PromptHistoryEraser, entries, entry_digest
+from assistant.memory.erasing.prompt_history import PromptHistoryEraser, entries, entry_digest
 from assistant.terminal.line_editor import PromptLineEditor
 from assistant.terminal.typed_lines import TypedLines, may_be_kept, typed_lines
 from tests.memory.test_erasables import erasure, quiet

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assistant.memory.times import Times
+from assistant.memory.times.times import Times
 from assistant.messages import ToolCall
 from assistant.protocols import Stores
 from assistant.tools import recall

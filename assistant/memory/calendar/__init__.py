@@ -1,0 +1,1 @@
+"""The calendar, in an iCalendar file that other programs open, too."""

@@ -1,0 +1,1 @@
+"""What `assistant doctor` looks at, store by store."""

@@ -1,0 +1,1 @@
+"""What a reply claims to have done."""

@@ -1,0 +1,1 @@
+"""Older turns become a summary, and what it may not lose."""

@@ -1,0 +1,1 @@
+"""Erasing for real: what is meant, every copy of it, every store, and the receipt."""

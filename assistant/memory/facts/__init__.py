@@ -1,0 +1,1 @@
+"""What is known about the user, since when, and from where."""

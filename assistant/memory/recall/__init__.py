@@ -1,0 +1,1 @@
+"""What was said long ago, found again: the index, the search, and its ranking."""
