@@ -14,6 +14,8 @@ FORMS = {
     "since": "all turns from a day on",
     "before": "all turns before a day",
     "tool": "calls of tools and their results, in this session",
+    "user": "what you said, in this session",
+    "assistant": "the replies, in this session",
     "session": "a whole session: id, start of an id, or title",
     "everything": "all that is kept of you",
     "verify": "look for words in every byte that is kept",

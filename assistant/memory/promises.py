@@ -115,15 +115,7 @@ class PromiseEraser:
         ]
 
     def erase(self, erasure: Erasure, say: Callable[[str], None]) -> None:
-        if not self._path.exists():
-            return
-        with write_lock(self._path, WHAT):
-            promises = _read(self._path)
-            kept = [one for one in promises if not _goes(one, erasure)]
-            if not kept:
-                remove_file(self._path)
-            elif kept != promises:
-                replace_file(self._path, msgspec.json.encode(kept))
+        take_out(self._path, lambda one: _goes(one, erasure))
 
     def count(self, erasure: Erasure) -> int:
         return len(self.matches(erasure)) or int(
@@ -132,6 +124,19 @@ class PromiseEraser:
 
     def left(self, erasure: Erasure) -> str:
         return ""
+
+
+def take_out(path: Path, goes: Callable[[Promise], bool]) -> None:
+    """Take promises out of the file. Raises NotSaved."""
+    if not path.exists():
+        return
+    with write_lock(path, WHAT):
+        promises = _read(path)
+        kept = [one for one in promises if not goes(one)]
+        if not kept:
+            remove_file(path)
+        elif kept != promises:
+            replace_file(path, msgspec.json.encode(kept))
 
 
 def _goes(promise: Promise, erasure: Erasure) -> bool:

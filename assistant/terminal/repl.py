@@ -131,7 +131,7 @@ class Repl:
             return False
 
     def _chosen(self, output: Choose) -> Sequence[int]:
-        """The places of what the user ticks; none for Ctrl-C, and for what is no choice."""
+        """The places of what the user ticks; none for Ctrl-C. Raises UsageError for no choice."""
         self._screen.say("\n".join([output.title, *output.lines()]))
         try:
             answer = self._editor.ask(output.question)

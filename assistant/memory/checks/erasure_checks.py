@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
 
-import msgspec
-
 from assistant.errors import MemoryIndexError
 from assistant.memory.calendar.calendar_index import make_index
 from assistant.memory.checks.findings import Copies, Finding, Remedy, some
@@ -27,9 +25,8 @@ from assistant.memory.facts.facts import (
     UndoneRecord,
     fact_decoder,
 )
-from assistant.memory.files import write_atomically
 from assistant.memory.memos import MemoSaved, memo_decoder
-from assistant.memory.promises import promise_decoder
+from assistant.memory.promises import Promise, promise_decoder, take_out
 from assistant.memory.session_log import (
     UNREADABLE,
     EraseRecord,
@@ -204,14 +201,17 @@ def _promise_findings(path: Path, erased: Collection[str]) -> Iterator[Finding]:
         promises = promise_decoder.decode(path.read_bytes())
     except (FileNotFoundError, *UNREADABLE):
         return
-    stay = [one for one in promises if f"{one.session}.{one.turn}" not in erased]
-    if len(stay) < len(promises):
+
+    def again(promise: Promise) -> bool:
+        return f"{promise.session}.{promise.turn}" in erased
+
+    if number := sum(map(again, promises)):
         yield Finding(
             "problem",
-            f"Promises of turns that were erased: {len(promises) - len(stay):,}.",
+            f"Promises of turns that were erased: {number:,}.",
             Remedy(
                 "They are taken out of promises.json. No copy is kept of it.",
-                lambda _: write_atomically(path, msgspec.json.encode(stay)),
+                lambda _: take_out(path, again),
             ),
         )
 
