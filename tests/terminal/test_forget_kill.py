@@ -21,7 +21,7 @@ from assistant.providers.milvus_files import index_holding
 from tests.fakes import FakeClock, FakeIds
 from tests.terminal.program import COMMAND, run
 
-ROUNDS = 100 if os.environ.get("ASSISTANT_STRESS") else 6
+ROUNDS = 100 if os.environ.get("ASSISTANT_STRESS") else 3
 SESSIONS = 50
 MARKER = "xylographer 0199"
 FORGET = ("forget", "about", MARKER, "--yes", "--with-events")
