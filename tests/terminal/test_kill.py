@@ -16,7 +16,7 @@ from tests.endpoint import Endpoint
 from tests.fakes import FakeClock, FakeIds
 from tests.terminal.program import Terminal, run
 
-ROUNDS = 60 if os.environ.get("ASSISTANT_STRESS") else 12
+ROUNDS = 60 if os.environ.get("ASSISTANT_STRESS") else 6
 WORDS = 80
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from assistant.protocols import Vector
 
 ROOT = Path(__file__).parents[3]
-ROUNDS = 25 if os.environ.get("ASSISTANT_STRESS") else 5
+ROUNDS = 25 if os.environ.get("ASSISTANT_STRESS") else 3
 EXCHANGES = 300
 SESSION, TURN = "s2", 4
 """The exchange that is erased."""
