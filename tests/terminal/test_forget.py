@@ -37,9 +37,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Endpoint]:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         monkeypatch.setenv("MODEL_NAME", "scripted")
         (home / "config").mkdir(parents=True)
-        (home / "config" / "assistant.toml").write_text(
-            "[budget]\nhistory = 700\ntrigger = 500\n"
-        )
+        (home / "config" / "assistant.toml").write_text("[budget]\nhistory = 700\ntrigger = 500\n")
         yield endpoint
 
 
