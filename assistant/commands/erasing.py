@@ -40,9 +40,6 @@ A_DATE = 10_000_000
 #: Seconds to wait for another terminal to close a session.
 PATIENCE = 60.0
 
-#: Forms that are about the session at hand.
-SESSION_FORMS = ("last", "tool", "tools", "user", "assistant")
-
 _TURNS = re.compile(
     r"(?:(?P<session>[a-z0-9][a-z0-9-]*)\.)?(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?\Z"
 )
@@ -52,6 +49,8 @@ _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
 }
+#: Forms that are about the session at hand.
+SESSION_FORMS = ("last", *_ROLES)
 
 
 def erasing(context: CommandContext, argument: str) -> Output:
@@ -190,16 +189,16 @@ def session_erased(context: CommandContext, words: str) -> Output:
     if not copies:
         return _asked(context, wish)
 
-    def with_them() -> Output:
-        wish.add(context.forgetting.all_turns(session_id))
-        return _asked(context, wish)
-
-    return Confirm(
-        "Erase the same turns there, too?",
-        with_them,
-        otherwise=lambda: _asked(context, wish, f"Left in copies: {', '.join(copies)}."),
-        shown=Text(f"These sessions begin as it does, or it as they do: {', '.join(copies)}."),
-        aside="copies",
+    return _also(
+        wish,
+        lambda: context.forgetting.all_turns(session_id),
+        Confirm(
+            "Erase the same turns there, too?",
+            lambda: _asked(context, wish),
+            otherwise=lambda: _asked(context, wish, f"Left in copies: {', '.join(copies)}."),
+            shown=Text(f"These sessions begin as it does, or it as they do: {', '.join(copies)}."),
+            aside="copies",
+        ),
     )
 
 
@@ -221,25 +220,23 @@ def _asked(context: CommandContext, wish: Wish, note: str = "") -> Output:
 
 
 def _asked_about_entries(context: CommandContext, wish: Wish, note: str) -> Output:
+    wish = context.forgetting.with_copies(wish)
     made = context.forgetting.made_in(wish)
     if not made or wish.everything:
         return _asked_about_exports(context, wish, note)
     lines = [*map(event_line, made.events), *(f"memo: {one.text}" for one in made.memos)]
-
-    def with_them() -> Output:
-        more = Wish(
+    return _also(
+        wish,
+        lambda: Wish(
             events={one.id.partition("@")[0] for one in made.events},
             memos={one.id for one in made.memos},
-        )
-        wish.add(more)
-        return _asked_about_exports(context, wish, note)
-
-    return Confirm(
-        "Erase that, too?",
-        with_them,
-        otherwise=lambda: _asked_about_exports(context, wish, note),
-        shown=Text("\n".join(["Made in what is to go:", *_listed(lines)])),
-        aside="entries",
+        ),
+        Confirm(
+            "Erase that, too?",
+            lambda: _asked_about_exports(context, wish, note),
+            shown=Text("\n".join(["Made in what is to go:", *_listed(lines)])),
+            aside="entries",
+        ),
     )
 
 
@@ -247,18 +244,30 @@ def _asked_about_exports(context: CommandContext, wish: Wish, note: str) -> Outp
     paths = context.forgetting.exported(wish)
     if not paths:
         return _previewed(context, wish, note)
-
-    def with_them() -> Output:
-        wish.exports.update(paths)
-        return _previewed(context, wish, note)
-
-    return Confirm(
-        "Delete these files, too?",
-        with_them,
-        otherwise=lambda: _previewed(context, wish, note),
-        shown=Text("\n".join(["Exported from it:", *_listed(paths)])),
-        aside="exports",
+    return _also(
+        wish,
+        lambda: Wish(exports=set(paths)),
+        Confirm(
+            "Delete these files, too?",
+            lambda: _previewed(context, wish, note),
+            shown=Text("\n".join(["Exported from it:", *_listed(paths)])),
+            aside="exports",
+        ),
     )
+
+
+def _also(wish: Wish, more: Callable[[], Wish], question: Confirm) -> Confirm:
+    """Ask whether something beside it goes, too: a yes wishes for it before it goes on.
+
+    A no goes on as well.
+    """
+
+    def with_it() -> Output:
+        wish.add(more())
+        return question.then()
+
+    otherwise = question.otherwise or question.then
+    return msgspec.structs.replace(question, then=with_it, otherwise=otherwise)
 
 
 def _previewed(context: CommandContext, wish: Wish, note: str) -> Output:

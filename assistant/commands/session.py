@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from assistant.commands.context import CommandContext
-from assistant.commands.exports import export
 from assistant.commands.outputs import (
     Output,
     Table,
@@ -77,6 +76,8 @@ def session(context: CommandContext, argument: str) -> Output:
         case "fork":
             return fork_session(context, rest)
         case "export":
+            from assistant.commands.exports import export  # the prompt need not wait for it
+
             return export(context, rest)
         case _:
             raise UsageError(f"/session does not know “{verb}”.")

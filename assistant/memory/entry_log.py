@@ -13,9 +13,15 @@ from typing import BinaryIO, Generic, TypeAlias, TypeVar
 import msgspec
 
 from assistant.errors import NotSaved
-from assistant.memory.erasing.erasures import remove_file, replace_file
 from assistant.memory.session_log import UNREADABLE
-from assistant.memory.shared_file import LOCK_TIMEOUT, not_saved, unreadable, write_lock
+from assistant.memory.shared_file import (
+    LOCK_TIMEOUT,
+    not_saved,
+    remove_file,
+    replace_file,
+    unreadable,
+    write_lock,
+)
 
 FORMAT_VERSION = 1
 #: Bytes before the place where reading goes on that must be what they were.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 
@@ -19,6 +20,19 @@ def make_folder(folder: Path) -> None:
         # Where it is somebody else's, they decide who may look in.
         with contextlib.suppress(PermissionError):
             folder.chmod(0o700)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process with this number. Windows can't be asked without risk."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
 
 
 def write_atomically(path: Path, data: bytes) -> None:

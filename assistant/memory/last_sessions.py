@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from assistant.memory.erasing.erasures import replace_file
 from assistant.memory.files import make_folder, write_atomically
+from assistant.memory.shared_file import replace_file
 
 # Terminals come and go; only the latest are remembered.
 MOST_TERMINALS = 200

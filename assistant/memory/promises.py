@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from assistant.errors import NotSaved
-from assistant.memory.erasing.erasures import goes, remove_file, replace_file
+from assistant.memory.erasing.erasures import goes
 from assistant.memory.files import write_atomically
-from assistant.memory.shared_file import write_lock
+from assistant.memory.shared_file import remove_file, replace_file, write_lock
 from assistant.messages import Message
 from assistant.protocols import Erasure, Match
 

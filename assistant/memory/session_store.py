@@ -20,7 +20,6 @@ from assistant.errors import (
     SessionNotFound,
     SessionUnreadable,
 )
-from assistant.memory.erasing.erasures import sync_folder
 from assistant.memory.files import make_folder, write_atomically
 from assistant.memory.interrupts import interrupts_held
 from assistant.memory.open_files import allow_open_files
@@ -34,6 +33,7 @@ from assistant.memory.session_log import (
     SessionRecord,
     load,
 )
+from assistant.memory.shared_file import sync_folder
 from assistant.memory.titles import title_from_words
 from assistant.memory.turn_tree import TurnTree
 from assistant.messages import Exchange, Message

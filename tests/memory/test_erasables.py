@@ -22,7 +22,7 @@ from assistant.memory.facts.facts import Facts
 from assistant.memory.last_sessions import LastSessions
 from assistant.memory.memos import Memos
 from assistant.memory.promises import PromiseEraser, Promises
-from assistant.memory.recall.vector_cache import VectorCache, text_digest
+from assistant.memory.recall.vector_cache import VectorCache, vector_digest
 from assistant.messages import Message
 from assistant.protocols import Erasable, Erasure, Match
 from tests.fakes import FakeClock, FakeIds
@@ -60,7 +60,7 @@ STORES: dict[str, tuple[Make, Erasure]] = {
     ),
     "vectors": (
         lambda data: VectorEraser(data / "vectors.sqlite3"),
-        erasure(texts=[text_digest(MARK)]),
+        erasure(texts=[vector_digest(MARK)]),
     ),
     "exports": (
         lambda data: ExportFiles(data / "exports.json"),

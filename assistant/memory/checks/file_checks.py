@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from assistant.memory.checks.findings import COPIES, Copies, Finding, Remedy
+from assistant.memory.files import is_running
 
 #: Bytes of free space below which a conversation may soon not be saved.
 LITTLE_ROOM = 100_000_000
@@ -75,7 +76,7 @@ def _close(paths: Sequence[Path]) -> None:
 
 def check_left_over(home: Path, running: Callable[[int], bool] | None = None) -> Iterator[Finding]:
     """What processes that died, and an index that broke, have left behind."""
-    alive = running or _is_running
+    alive = running or is_running
     for folder in (home, home / "config", home / "sessions", home / "data", home / COPIES):
         for path in _listed(folder):
             found = _TEMPORARY.fullmatch(path.name)
@@ -99,18 +100,6 @@ def _left_over(home: Path, path: Path, what: str) -> Finding:
         f"{name} ({_megabytes(_size(path))}) {what}. It may hold what was said, and is of no use.",
         Remedy(f"{name} is removed.", remove),
     )
-
-
-def _is_running(pid: int) -> bool:
-    if os.name == "nt":  # there, asking would send it a Ctrl-C
-        return True
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
 
 
 def check_room(home: Path, free: Callable[[Path], int] | None = None) -> Iterator[Finding]:

@@ -10,8 +10,8 @@ import msgspec
 from assistant.memory.calendar.calendar_index import digest_of, erasure_mark, read_index
 from assistant.memory.calendar.ical_event import short_id
 from assistant.memory.calendar.ical_text import Block, Part, layout, unescaped
-from assistant.memory.erasing.erasures import goes, remove_file, replace_file
-from assistant.memory.shared_file import unreadable, write_lock
+from assistant.memory.erasing.erasures import goes
+from assistant.memory.shared_file import remove_file, replace_file, unreadable, write_lock
 from assistant.protocols import Erasure, Match
 
 SOURCE = "X-ASSISTANT-SOURCE"

@@ -16,8 +16,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from assistant.errors import AssistantError, EraseBusy, EraseStopped, NotSaved
-from assistant.memory.erasing.erasures import replace_file, sessions_of
+from assistant.memory.erasing.erasures import sessions_of
 from assistant.memory.files import make_folder
+from assistant.memory.shared_file import replace_file
 from assistant.protocols import Erasable, Erasure, Match
 
 Say: TypeAlias = Callable[[str], None]

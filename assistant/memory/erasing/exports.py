@@ -9,15 +9,15 @@ from pathlib import Path
 
 import msgspec
 
-from assistant.memory.erasing.erasures import (
-    digest,
+from assistant.memory.erasing.erasures import digest, sessions_of
+from assistant.memory.shared_file import (
     remove_file,
     replace_file,
-    sessions_of,
     sync_folder,
     temporary_of,
+    unreadable,
+    write_lock,
 )
-from assistant.memory.shared_file import unreadable, write_lock
 from assistant.protocols import Erasure, Match
 
 WHAT = "the list of exported files"

@@ -15,7 +15,7 @@ from assistant.memory.erasing.exports import Exports
 from assistant.memory.erasing.log_eraser import FORGOTTEN
 from assistant.memory.erasing.prompt_history import entries, entry_digest
 from assistant.memory.erasing.session_files import citing, copies, holding, message_copies
-from assistant.memory.recall.vector_cache import text_digest
+from assistant.memory.recall.vector_cache import vector_digest
 from assistant.memory.session import exchange_of
 from assistant.memory.session_store import SessionStore
 from assistant.messages import Event, Exchange, Memo, Message, Role
@@ -42,9 +42,12 @@ class Wish(msgspec.Struct):
     typed: set[str] = set()
     exports: set[str] = set()
     everything: bool = False
+    complete: bool = False
+    """Whether copies and quotations of all of it are in it: looking for them reads every log."""
 
     def add(self, other: Wish) -> None:
         """Wish for what another one has, too."""
+        self.complete &= not (other.turns or other.messages or other.sessions)
         for session, turns in other.turns.items():
             self.turns.setdefault(session, set()).update(turns)
         for session, messages in other.messages.items():
@@ -179,7 +182,7 @@ class Forgetting:
 
     def made_in(self, wish: Wish) -> Made:
         """Events and memos made in the turns that go, or in those that they are copies of."""
-        whole = self._with_copies(wish)
+        whole = self.with_copies(wish)
         events, memos = self._stores.calendar.all(), self._stores.memos.search(most=ALL)
         return Made(
             [one for one in events if _goes(whole, one.source) and one.id not in wish.events],
@@ -190,7 +193,7 @@ class Forgetting:
         """Files that were written of the sessions which lose something."""
         if wish.everything:
             return self._exports.of(None)
-        whole = self._with_copies(wish)
+        whole = self.with_copies(wish)
         return self._exports.of(
             {*whole.turns, *whole.messages, *whole.sessions, *whole.titles, *whole.lines}
         )
@@ -199,7 +202,7 @@ class Forgetting:
         """What is to be erased, with all copies: in forks, in results that quote it, in what was
         typed, and in vectors.
         """
-        wish = self._with_copies(wish)
+        wish = self.with_copies(wish)
         typed, texts, unsaid = set(wish.typed), set[str](), set[str]()
         changed: dict[str, set[int]] = {}
         for name, turn, told, going in self._going(wish):
@@ -215,7 +218,7 @@ class Forgetting:
         deleted = self._stores.memos.deleted_in().items()
         memos = wish.memos | {one for one, source in deleted if _goes(wish, source)}
         said = self._stores.memos.texts() if memos else {}
-        texts |= {text_digest(text) for one in memos for text in said.get(one, ())}
+        texts |= {vector_digest(text) for one in memos for text in said.get(one, ())}
         proposals = self._stores.facts.ever_proposed() if unsaid else ()
         return Erasure(
             id=self._new_id(),
@@ -238,10 +241,12 @@ class Forgetting:
             everything=wish.everything,
         )
 
-    def _with_copies(self, wish: Wish) -> Wish:
+    def with_copies(self, wish: Wish) -> Wish:
         """The wish with the same turns and messages in forks, and with all results that quote
-        what goes.
+        what goes. One that has them already is returned as it is.
         """
+        if wish.complete:
+            return wish
         whole = Wish()
         whole.add(wish)
         whole.turns |= copies(self._store, wish.turns)
@@ -252,6 +257,7 @@ class Forgetting:
                 quoted.setdefault(name, set()).add(turn)
         for name, ids in citing(self._store, quoted).items():
             whole.messages[name] = whole.messages.get(name, set()) | ids
+        whole.complete = True
         return whole
 
     def _going(self, wish: Wish) -> Iterator[tuple[str, int, list[Message], list[Message]]]:
@@ -362,7 +368,7 @@ def _embedded(session_id: str, told: Sequence[Message]) -> set[str]:
     """
     asked = [one for one in told if one.role == "user"]
     exchanges = (exchange_of(session_id, messages) for messages in (told, asked))
-    return {text_digest(one.text.strip()) for one in exchanges if one is not None}
+    return {vector_digest(one.text.strip()) for one in exchanges if one is not None}
 
 
 def _turn_name(exchange: Exchange) -> str:

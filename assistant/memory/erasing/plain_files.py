@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from assistant.memory.erasing.erasures import remove_file, sessions_of, sync_folder, temporary_of
+from assistant.memory.erasing.erasures import sessions_of
+from assistant.memory.files import is_running
 from assistant.memory.last_sessions import LastSessions
-from assistant.memory.shared_file import not_saved
+from assistant.memory.shared_file import not_saved, remove_file, sync_folder, temporary_of
 from assistant.protocols import Erasure, Match
 
 #: Files of `data/` that name models, sessions or moments, and nothing that was said.
@@ -149,7 +149,7 @@ class LeftOvers:
         number = _TEMPORARY.fullmatch(path.name)
         assert number is not None
         pid = int(number[1])
-        if pid == os.getpid() or not _lives(pid):
+        if pid == os.getpid() or not is_running(pid):
             return False
         try:
             return path.is_dir() or self._now() - path.stat().st_mtime < STALE
@@ -191,19 +191,6 @@ class MendedCopies:
             # One whose copying was killed has a dot before its name.
             if erasure.everything or path.name.lstrip(".").partition(".")[0] in sessions
         )
-
-
-def _lives(pid: int) -> bool:
-    """Whether there is a process with this number. Windows can't be asked without risk."""
-    if sys.platform == "win32":
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # somebody else's
-    return True
 
 
 def _remove(path: Path) -> None:

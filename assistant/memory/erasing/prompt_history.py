@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from assistant.memory.erasing.erasures import remove_file, replace_file, text_digest
-from assistant.memory.shared_file import unreadable, write_lock
+from assistant.memory.erasing.erasures import digest
+from assistant.memory.shared_file import remove_file, replace_file, unreadable, write_lock
 from assistant.protocols import Erasure, Match
 
 #: What is in the file, in words.
@@ -38,7 +38,8 @@ def entries(path: Path) -> Sequence[str]:
 
 def entry_digest(text: str) -> str:
     """What stands for an entry in `Erasure.typed`."""
-    return text_digest(text)
+    # Lone surrogates, too: each text has a digest of its own.
+    return digest(text.encode("utf-8", "surrogatepass"))
 
 
 def _entries(data: bytes) -> Iterator[_Entry]:
@@ -76,9 +77,9 @@ class PromptHistoryEraser:
 
     def matches(self, erasure: Erasure) -> Sequence[Match]:
         return [
-            Match("typed line", digest, text)
+            Match("typed line", named, text)
             for text in entries(self._path)
-            if (digest := entry_digest(text)) in erasure.typed or erasure.everything
+            if (named := entry_digest(text)) in erasure.typed or erasure.everything
         ]
 
     def erase(self, erasure: Erasure, say: Callable[[str], None]) -> None:

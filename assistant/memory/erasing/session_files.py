@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from assistant.errors import SessionInUse, SessionUnreadable
-from assistant.memory.erasing.erasures import remove_file, sessions_of
+from assistant.memory.erasing.erasures import sessions_of
 from assistant.memory.erasing.log_eraser import (
     FORGOTTEN,
     LogErasure,
@@ -24,6 +24,7 @@ from assistant.memory.erasing.log_lines import log_lines
 from assistant.memory.erasing.log_words import Finding, Phrase, found_in, line_match
 from assistant.memory.session_log import UNREADABLE, PartFile, SessionRecord
 from assistant.memory.session_store import SESSION_ID, SessionStore
+from assistant.memory.shared_file import remove_file
 from assistant.messages import Content, Message, Role
 from assistant.protocols import Erasure, Match
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from assistant.errors import NotSaved
-from assistant.memory.erasing.erasures import remove_file
 from assistant.memory.recall.vector_cache import ASKED_AT_ONCE, is_busy, parts
+from assistant.memory.shared_file import remove_file
 from assistant.protocols import Erasure, Match
 
 #: Seconds to wait for another process that is writing.

@@ -205,7 +205,7 @@ def _code(error: Exception) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def text_digest(text: str) -> str:
+def vector_digest(text: str) -> str:
     """What stands for a text in `Erasure.texts`: the digest it has here, in hexadecimal."""
     return _digest(text).hex()
 

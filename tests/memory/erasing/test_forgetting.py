@@ -17,7 +17,7 @@ from assistant.memory.erasing.log_eraser import FORGOTTEN, LogErasure, without
 from assistant.memory.erasing.log_lines import log_lines
 from assistant.memory.erasing.prompt_history import entry_digest
 from assistant.memory.facts.facts import FactRecord, UndoneRecord, fact_decoder
-from assistant.memory.recall.vector_cache import text_digest
+from assistant.memory.recall.vector_cache import vector_digest
 from assistant.memory.session import Session
 from assistant.memory.session_store import SessionStore
 from assistant.memory.stores import HomeStores
@@ -306,7 +306,7 @@ def test_what_was_typed_and_vectors_go_too(
     named = forgetting.erasure(Wish(turns={session.id: {late}}))
     assert named.typed == (entry_digest(" two\nlines "),)
     # It was embedded alone, before its reply came.
-    digests = {text_digest("two\nlines \nlate"), text_digest("two\nlines")}
+    digests = {vector_digest("two\nlines \nlate"), vector_digest("two\nlines")}
     assert set(named.texts) == digests
     only_reply = forgetting.erasure(Wish(messages={session.id: {4}}))
     assert (only_reply.typed, set(only_reply.texts)) == ((), digests)
@@ -367,10 +367,10 @@ def test_deleted_memos_go_with_the_turn_they_were_made_in(
     memos.delete(_id(memos.save("of no turn").after))
     named = forgetting.erasure(Wish(turns={fork.id: {1}}))
     assert named.memos == (deleted,)
-    assert set(named.texts) >= {text_digest("deleted"), text_digest("tag")}
-    assert text_digest("there") not in named.texts
+    assert set(named.texts) >= {vector_digest("deleted"), vector_digest("tag")}
+    assert vector_digest("there") not in named.texts
     assert forgetting.erasure(Wish(sessions={session.id})).memos == (deleted,)
-    assert forgetting.erasure(Wish(memos={there})).texts == (text_digest("there"),)
+    assert forgetting.erasure(Wish(memos={there})).texts == (vector_digest("there"),)
 
 
 def test_what_was_made_in_a_turn_is_found_from_its_copies(

@@ -14,7 +14,7 @@ import pytest
 
 from assistant.errors import NotSaved
 from assistant.memory.erasing.vector_eraser import VectorEraser
-from assistant.memory.recall.vector_cache import VectorCache, text_digest
+from assistant.memory.recall.vector_cache import VectorCache, vector_digest
 from tests.memory.recall.test_vector_cache import closing_connection, vector
 from tests.memory.test_erasables import erasure, quiet
 
@@ -43,7 +43,7 @@ def in_pieces(vector: np.ndarray, data: bytes) -> bool:
 
 
 def digests(texts: Sequence[str]) -> list[str]:
-    return [text_digest(text) for text in texts]
+    return [vector_digest(text) for text in texts]
 
 
 def erase(path: Path, texts: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ def test_what_is_erased_is_nowhere_in_the_file(path: Path, dimension: int) -> No
     erase(path, TEXTS[:50])
     data = contents(path)
     assert not any(in_pieces(one, data) for one in [*vectors[:50], vector(100, dimension)])
-    assert not any(bytes.fromhex(text_digest(text)) in data for text in TEXTS[:50])
+    assert not any(bytes.fromhex(vector_digest(text)) in data for text in TEXTS[:50])
     assert all(in_pieces(one, data) for one in vectors[50:])
     cache = VectorCache(path)
     assert cache.count() == 50
